@@ -32,7 +32,8 @@ var checks = []check{
 	{id: "other-sets", look: (*exam).otherSets, ok: (*exam).otherSetsOK},
 	{id: "leases"}, // other-sets
 	{id: "reachable", look: (*exam).refusals, ok: (*exam).reachableOK},
-	{id: "tls"}, // the next few are refusals as well
+	{id: "tls"}, // it and the next few are refusals as well
+	{id: "certificate", each: (*exam).certificate, ok: (*exam).certificateOK},
 	{id: "login"},
 	{id: "protected-mode"},
 	{id: "pool"},

@@ -76,6 +76,11 @@ func TestHealthyMastersHaveNoFindings(t *testing.T) {
 	}
 }
 
+// lasts returns a certificate that has been good for some days, and is for some more.
+func lasts(has, left int) *x509.Certificate {
+	return &x509.Certificate{NotBefore: time.Now().AddDate(0, 0, -has), NotAfter: time.Now().AddDate(0, 0, left)}
+}
+
 // TestFindings: each row changes the facts about the second of five masters, and the report says so.
 func TestFindings(t *testing.T) {
 	info := func(pairs ...string) func(*node.Facts) {
@@ -121,6 +126,8 @@ func TestFindings(t *testing.T) {
 		{"certificate of another authority", fails(unverified(x509.UnknownAuthorityError{})), "tls", Warning, "unknown authority", "trust the certificate's issuer"},
 		{"certificate expired", fails(unverified(x509.CertificateInvalidError{Reason: x509.Expired})), "tls", Warning, "expired", "a new certificate"},
 		{"certificate of another host", fails(unverified(x509.HostnameError{Certificate: new(x509.Certificate), Host: "m2"})), "tls", Warning, "m2", "a name that the certificate has"},
+		{"certificate ends soon", func(f *node.Facts) { f.Certificate = lasts(300, 10) }, "certificate", Warning, "its certificate ends at 2", "renew it"},
+		{"certificate of the client ends soon", func(f *node.Facts) { f.Certificate, f.Own = lasts(300, 60), lasts(5, 1) }, "certificate", Warning, "the client's certificate ends at 2", "renew it"},
 		{"full pool", fails(redis.ErrPoolExhausted), "pool", Warning, "pool exhausted", "two connections"},
 		{"old", func(f *node.Facts) { f.Err = &node.VersionError{Version: "5.0.7"} }, "version", Warning, "runs Redis 5.0.7", "use Redis 6.2"},
 		{"other server", info("dragonfly_version", "df-v1.21.0"), "version", Note, "runs Dragonfly 1.21.0", "try it"},

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/redlock/node"
 )
@@ -144,6 +146,32 @@ func located(f *node.Facts) (name string, addresses []netip.Addr) {
 		addresses = append(addresses, a)
 	}
 	return name, addresses
+}
+
+// certificate notes certificates that end soon.
+func (e *exam) certificate(f *node.Facts) {
+	for i, c := range []*x509.Certificate{f.Certificate, f.Own} {
+		if c != nil && node.EndsSoon(c) {
+			e.note(f, "certificate", Warning, "renew it: docs/operations.md#set-ups says how to replace one that is in use",
+				"%s ends at %s", [...]string{"its certificate", "the client's certificate"}[i], c.NotAfter.UTC().Format(time.DateTime))
+		}
+	}
+}
+
+// certificateOK says when the first certificate ends.
+func (e *exam) certificateOK() string {
+	var first time.Time
+	for _, f := range e.reached {
+		for _, c := range []*x509.Certificate{f.Certificate, f.Own} {
+			if c != nil && (first.IsZero() || c.NotAfter.Before(first)) {
+				first = c.NotAfter
+			}
+		}
+	}
+	if first.IsZero() {
+		return ""
+	}
+	return "the first certificate to end does so at " + first.UTC().Format(time.DateTime)
 }
 
 // noPassword notes masters that let in everybody.

@@ -63,16 +63,24 @@ func Config(options ...*redis.Options) (redlock.Config, error) {
 	cfg.Credentials = func(ctx context.Context, master string) (user, password string, err error) {
 		o := masters[master]
 		if o == nil {
-			return "", "", fmt.Errorf("goredis: no options for %s: give Config those of each master", master)
+			return "", "", errUnknown(master)
 		}
 		return credentials(ctx, o)
 	}
 	if slices.ContainsFunc(options, func(o *redis.Options) bool { return o.Dialer != nil || o.TLSConfig != nil }) {
 		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-			return dial(ctx, masters[address], network, address) // Credentials were asked before
+			o := masters[address]
+			if o == nil { // its URL has a password
+				return nil, errUnknown(address)
+			}
+			return dial(ctx, o, network, address)
 		}
 	}
 	return cfg, nil
+}
+
+func errUnknown(master string) error {
+	return fmt.Errorf("goredis: no options for %s: give Config those of each master", master)
 }
 
 // addressOf returns a master's URL, and its name as redlock has it.
@@ -134,7 +142,15 @@ func dial(ctx context.Context, o *redis.Options, network, address string) (net.C
 	case o.Dialer != nil:
 		return o.Dialer(ctx, network, address)
 	case o.TLSConfig != nil:
-		return (&tls.Dialer{NetDialer: dialer, Config: o.TLSConfig}).DialContext(ctx, network, address)
+		secure := o.TLSConfig.Clone()
+		if verify := secure.VerifyConnection; verify != nil { // as redlock.Config.TLS has it
+			host, _, _ := net.SplitHostPort(address)
+			secure.VerifyConnection = func(s tls.ConnectionState) error {
+				s.ServerName = cmp.Or(secure.ServerName, host)
+				return verify(s)
+			}
+		}
+		return (&tls.Dialer{NetDialer: dialer, Config: secure}).DialContext(ctx, network, address)
 	}
 	return dialer.DialContext(ctx, network, address)
 }

@@ -81,6 +81,16 @@ func TestConfig(t *testing.T) {
 		{"socket", redis.Options{Network: "unix", Addr: s.socket, Password: "secret", DB: 1}},
 		{"path", redis.Options{Addr: s.socket, Password: "secret", DB: 1}},
 		{"TLS", redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}}},
+		{"TLS and a function", redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{
+			InsecureSkipVerify: true,
+			VerifyConnection: func(s tls.ConnectionState) error {
+				if s.ServerName == "" {
+					return errors.New("which host?")
+				}
+				_, err := s.PeerCertificates[0].Verify(x509.VerifyOptions{DNSName: s.ServerName, Roots: trusted})
+				return err
+			},
+		}}},
 		{"client with TLS", *optionsOf(t, &redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}})},
 		{"client", *optionsOf(t, &redis.Options{Addr: s.address, Password: "secret", DB: 1})},
 		{"user without a password", redis.Options{Addr: s.address, Username: "nobody", DB: 1}},

@@ -147,10 +147,17 @@ func TestRotatePassword(t *testing.T) {
 	mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 }
 
-// TestSecrets: the certificate is good for each host, by name and by address, and nobody but its group reads
-// what is secret.
+// TestSecrets: the certificate is good for each host, by name and by address, also once it is renewed, and nobody but
+// its group reads what is secret.
 func TestSecrets(t *testing.T) {
 	s := newSecrets(t, "m2.example", "10.0.0.1", "2001:db8::1", "1and1")
+	first, key := string(s.file(t, "tls/server.crt")), string(s.file(t, "tls/server.key"))
+	if out, err := exec.CommandContext(t.Context(), "sh", "../docs/deploy/secrets.sh", s.folder).CombinedOutput(); err != nil {
+		t.Fatalf("secrets.sh again: %v\n%s", err, out)
+	}
+	if string(s.file(t, "tls/server.crt")) == first || string(s.file(t, "tls/server.key")) != key || string(s.file(t, "password")) != s.password {
+		t.Error("the second time, something else than the certificate is new")
+	}
 	block, _ := pem.Decode(s.file(t, "tls/server.crt"))
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	did(t, err)

@@ -60,6 +60,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 		return nil, n.normalize(err)
 	}
 	n.answered.Store(true)
+	n.warnOfCertificates(w)
 	n.mu.Lock()
 	n.link = l
 	n.storeRoundTripLocked(l)

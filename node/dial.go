@@ -69,9 +69,6 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		// The parser's error may quote the password.
 		return nil, "", errors.New("not a Redis URL or host:port (one master per entry, IPv6 in brackets; in a password, all but letters and digits must be percent-encoded)")
 	}
-	if u.User != nil && d.Credentials != nil {
-		return nil, "", errors.New("both a user or password in the URL, and Credentials")
-	}
 	network, locate := "tcp", locateHost
 	var secure *tls.Config
 	switch u.Scheme {
@@ -96,7 +93,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	}
 	return &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
 		user, password := user, password
-		if d.Credentials != nil {
+		if d.Credentials != nil && u.User == nil {
 			var err error
 			if user, password, err = d.Credentials(ctx, name); err != nil {
 				return nil, &ownError{what: noCredentials, err: err}
@@ -204,7 +201,8 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 	if secure == nil {
 		return newFramedConn(ctx, raw, network == "tcp"), nil
 	}
-	conn := tls.Client(raw, secure)
+	w, _ := ctx.Value(wireKey{}).(*wire)
+	conn := tls.Client(raw, noting(cmp.Or(w, new(wire)), secure))
 	ctx, cancel := context.WithTimeout(ctx, lastPatience)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -119,6 +119,7 @@ func TestPoolDials(t *testing.T) {
 		{name: "credentials without a password", url: address, dialer: Dialer{Credentials: func(context.Context, string) (string, string, error) { return "other", "", nil }}, want: "the user was given without a password"},
 		{name: "credentials", url: address, dialer: credentials("s/e?c#r@t", nil), key: "k"},
 		{name: "credentials and database", url: "redis://" + address + "/3", dialer: credentials("s/e?c#r@t", nil)},
+		{name: "credentials for others", url: "redis://:" + password + "@" + address, dialer: credentials("wrong", nil), key: "k"},
 		{name: "wrong credentials", url: address, dialer: credentials("wrong", nil), want: "WRONGPASS"},
 		{name: "no credentials", url: address, dialer: credentials("", errors.New("the vault is shut")), want: "no credentials: the vault is shut"},
 		{name: "tunnel", url: "redis://:" + password + "@" + address, dialer: Dialer{Dial: func(ctx context.Context, network, to string) (net.Conn, error) {
@@ -277,6 +278,7 @@ func TestPoolDialsTLS(t *testing.T) {
 		{"the caller's authorities", &tls.Config{RootCAs: trusted}, ""},
 		{"its other name", &tls.Config{RootCAs: trusted, ServerName: "example.com"}, ""},
 		{"another name", &tls.Config{RootCAs: trusted, ServerName: "example.org"}, "failed to verify certificate"},
+		{"a function of the caller's", &tls.Config{RootCAs: trusted, VerifyConnection: func(s tls.ConnectionState) error { return errors.New("host " + s.ServerName) }}, "host 127.0.0.1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			pool, _, err := Dialer{TLS: tt.config}.Pool("rediss://" + secure)

@@ -179,19 +179,20 @@ func lengthOf(reply any) (n int) {
 	return n
 }
 
-// holding returns a context in which [Dialer.Pool] makes a connection on which replies are held to o.
-func holding(ctx context.Context, o *owed) context.Context {
-	return context.WithValue(ctx, owedKey{}, o)
+// holding returns a context in which [Dialer.Pool] makes a connection for w: replies are held to what it is owed, and
+// the certificates are noted there.
+func holding(ctx context.Context, w *wire) context.Context {
+	return context.WithValue(ctx, wireKey{}, w)
 }
 
-type owedKey struct{}
+type wireKey struct{}
 
 // newFramedConn makes a connection on which only such replies are read as some command has, and none that is
 // longer than those of the command that it answers.
 func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedConn {
 	c := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
-	if o, ok := ctx.Value(owedKey{}).(*owed); ok {
-		c.replies.owed, o.framed = o, true
+	if w, ok := ctx.Value(wireKey{}).(*wire); ok {
+		c.replies.owed, w.owed.framed = w.owed, true
 	}
 	return c
 }

@@ -136,7 +136,7 @@ func TestEachReplyIsBounded(t *testing.T) {
 					b.Reset([]byte(tt.reply))
 					var conn net.Conn = b
 					if ours {
-						conn = newFramedConn(holding(t.Context(), w.owed), b, false)
+						conn = newFramedConn(holding(t.Context(), w), b, false)
 					}
 					w.conn = redis.NewConn(conn, time.Second, time.Second)
 					if tt.most > 0 {

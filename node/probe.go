@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -47,6 +48,8 @@ type Facts struct {
 	Open     bool              // whoever reaches the master needs no password
 	Drops    bool              // the user default, as whom a file is replayed, lacks rights: what it may not is left out
 	Unseen   []Refusal         // commands by which the user may not look
+
+	Certificate, Own *x509.Certificate // over TLS: the master's, and that of the client; nil: there is none
 
 	Guard    time.Duration // for how long it grants no holds yet
 	Promoted bool          // it was a replica
@@ -143,6 +146,7 @@ func (p *probe) run(ctx context.Context) error {
 		return err
 	}
 	p.wire = w
+	p.facts.Certificate, p.facts.Own = w.master, w.own
 	defer w.close()
 	// A master that answers drop by drop keeps within the Patience for each.
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(CleanTime, w.sever) })()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -19,6 +20,9 @@ type wire struct {
 	conn     redis.Conn
 	owed     *owed
 	patience time.Duration // with each reply to ask
+
+	// Of a TLS connection: with which certificates it was made; nil where there was none.
+	master, own *x509.Certificate
 
 	mu     sync.Mutex // one at a time severs or closes
 	closed bool
@@ -62,7 +66,7 @@ func (n *Node) borrow(ctx context.Context, patience time.Duration) (*wire, error
 	defer cancel(nil)
 	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
 	w := &wire{owed: new(owed), patience: patience / 2}
-	conn, err := n.lend(holding(dialing, w.owed))
+	conn, err := n.lend(holding(dialing, w))
 	limit.stop()
 	if err != nil {
 		return nil, n.whyNotLent(err, context.Cause(dialing) == ErrTimeout)

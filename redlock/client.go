@@ -1,6 +1,10 @@
 package redlock
 
 import (
+	"maps"
+	"sync"
+	"time"
+
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/multilock"
@@ -39,7 +43,67 @@ func newClient(cfg Config, part clients.Part) (*Client, error) {
 	masters.Spread(part)
 	masters.Introduce(cfg.identity())
 	masters.Keep(cfg.Keep)
-	return &Client{cfg: cfg, masters: masters, own: own}, nil
+	c := &Client{cfg: cfg, masters: masters, own: own}
+	if inNumbers.made(c) {
+		cfg.Logger.Warn("redlock: many clients are made and not closed: make one for each process", "clients", manyClients, "within", time.Minute)
+	}
+	return c, nil
+}
+
+// manyClients is how many clients of the same masters a process makes within a minute and does not close before that is
+// taken for a leak: each has a connection to every master, and goroutines.
+const manyClients = 20
+
+// inNumbers has the clients of this process that are open.
+var inNumbers openClients
+
+// openClients are those that were made within the last minute and are not closed, by their first master.
+type openClients struct {
+	mu  sync.Mutex
+	all map[any]*openHere
+}
+
+type openHere struct {
+	since  map[string]time.Time // by the client's ID
+	warned bool
+}
+
+// made notes a client, and reports whether to warn: once for each master, as long as there are clients of it.
+func (o *openClients) made(c *Client) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = make(map[any]*openHere)
+	}
+	here := o.all[c.firstMaster()]
+	if here == nil {
+		here = &openHere{since: make(map[string]time.Time)}
+		o.all[c.firstMaster()] = here
+	}
+	maps.DeleteFunc(here.since, func(_ string, since time.Time) bool { return time.Since(since) > time.Minute })
+	here.since[c.ID()] = time.Now()
+	warn := len(here.since) >= manyClients && !here.warned
+	here.warned = here.warned || warn
+	return warn
+}
+
+// closed forgets a client.
+func (o *openClients) closed(c *Client) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if here := o.all[c.firstMaster()]; here != nil {
+		if delete(here.since, c.ID()); len(here.since) == 0 {
+			delete(o.all, c.firstMaster())
+		}
+	}
+}
+
+// firstMaster is the URL or the pool of the first master.
+func (c *Client) firstMaster() any {
+	if len(c.cfg.Pools) > 0 {
+		return c.cfg.Pools[0]
+	}
+	return c.cfg.Masters[0]
 }
 
 // Close gives back all holds, whose contexts end with ErrClosed, makes waiting callers return
@@ -49,6 +113,7 @@ func newClient(cfg Config, part clients.Part) (*Client, error) {
 // The error lists the holds that no majority confirmed to be free; they end with their leases. A
 // second Close does nothing.
 func (c *Client) Close() error {
+	inNumbers.closed(c)
 	err := c.masters.Close()
 	for _, pool := range c.own {
 		_ = pool.Close()

@@ -35,10 +35,12 @@ type Config struct {
 
 	// TLS says how to connect to rediss:// Masters: which certificate authorities to trust, and the
 	// client's own certificate. Each master's certificate must be for the host in its URL, unless
-	// ServerName is set. Default: the system's authorities, and no client certificate.
+	// ServerName is set. GetClientCertificate and VerifyConnection are called for each connection, the latter with the
+	// host as ServerName even where that is an address: for files that are replaced, see
+	// docs/operations.md#set-ups. Default: the system's authorities, and no client certificate.
 	TLS *tls.Config
 
-	// Credentials returns the user and the password of all Masters, whose URLs then have none. It is asked anew
+	// Credentials returns the user and the password of Masters whose URLs have none. It is asked anew
 	// for each connection: for passwords that change, and for tokens that expire. master is a master's host and
 	// port, or the path of its socket; user may be empty, and a user with an empty password is logged in as well.
 	// It is called from several goroutines, and ctx ends with the attempt to connect, after 1 to 8 s. After an error
@@ -106,7 +108,8 @@ type Config struct {
 
 	// Logger gets a message when a master goes down, comes up or is refused, when Lock waits because
 	// no majority can grant it, when a hold is lost, when other clients use the masters in a way that
-	// conflicts with this one, and when a Hold became garbage without Unlock. Default: silent.
+	// conflicts with this one, when a Hold became garbage without Unlock, when a certificate ends soon, and
+	// when a process makes many clients and does not close them. Default: silent.
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package

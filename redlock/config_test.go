@@ -55,7 +55,6 @@ var refusedConfigs = []struct {
 	{"TLS for pools", redlock.Config{Pools: []*redis.Pool{{}}, TLS: &tls.Config{}}},
 	{"credentials for pools", redlock.Config{Pools: []*redis.Pool{{}}, Credentials: func(context.Context, string) (string, string, error) { return "", "", nil }}},
 	{"a way to dial for pools", redlock.Config{Pools: []*redis.Pool{{}}, Dial: new(net.Dialer).DialContext}},
-	{"credentials twice", redlock.Config{Masters: []string{"a", "me:secret@b"}, Credentials: func(context.Context, string) (string, string, error) { return "", "", nil }}},
 	{"one socket in two spellings", redlock.Config{Masters: []string{"/run/redis.sock", "unix:///run/redis.sock?db=1"}}},
 	{"masters in one string", redlock.Config{Masters: []string{"a:1,b:2,c:3"}}},
 }

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"log/slog"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -195,6 +196,40 @@ func TestNoLeak(t *testing.T) {
 			watched(t, redlock.Config{}, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
 				test(t, c, w)
 				w.leaks(t, 0)
+			})
+		})
+	}
+}
+
+// TestManyClients: clients that are made and not closed are warned of, once.
+func TestManyClients(t *testing.T) {
+	for name, tt := range map[string]struct {
+		close bool
+		pause time.Duration
+		want  int
+	}{
+		"not closed": {want: 1},
+		"closed":     {close: true},
+		"slowly":     {pause: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log, pools := new(lines), redlocktest.Start(t, 1).Pools()
+				for range 50 {
+					c, err := redlock.New(redlock.Config{Pools: pools, Logger: slog.New(slog.NewTextHandler(log, nil))})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if tt.close {
+						c.Close()
+					} else {
+						defer c.Close()
+					}
+					time.Sleep(tt.pause)
+				}
+				if got := len(log.of("many clients are made")); got != tt.want {
+					t.Errorf("%d warnings, want %d", got, tt.want)
+				}
 			})
 		})
 	}

@@ -23,13 +23,17 @@ func (c *child) reap() {
 	defer close(c.gone)
 	for {
 		var ws unix.WaitStatus
-		_, err := unix.Wait4(c.pid, &ws, 0, nil)
+		_, err := unix.Wait4(c.pid, &ws, unix.WUNTRACED|unix.WCONTINUED, nil)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			c.exited <- exitSoftware
 			return
+		}
+		if ws.Stopped() || ws.Continued() {
+			c.halted.Store(ws.Stopped())
+			continue
 		}
 		c.exited <- exitCode(ws)
 		break

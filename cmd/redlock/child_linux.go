@@ -28,14 +28,18 @@ func (c *child) reap() {
 	defer close(c.gone)
 	for {
 		var ws unix.WaitStatus
-		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED|unix.WCONTINUED, nil)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			return // ECHILD: no process is left
 		}
-		if pid == c.pid {
+		switch {
+		case pid != c.pid:
+		case ws.Stopped() || ws.Continued():
+			c.halted.Store(ws.Stopped())
+		default:
 			c.exited <- exitCode(ws)
 		}
 	}

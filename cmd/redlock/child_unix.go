@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -17,18 +18,20 @@ import (
 //
 // # Process group
 //
-// On a terminal, that is, when redlock is in the terminal's foreground group, the command stays in
-// redlock's own group. Ctrl-C, Ctrl-\ and Ctrl-Z then reach it from the terminal itself, fg and bg
-// work, and so does a pager behind a pipe; a group of its own would have to take over the terminal,
-// and that pager would lose it. The price: while redlock is in the foreground, it does not pass on INT
-// and QUIT, since the command already has them, and a kill -INT to redlock alone looks the same.
+// Where redlock has a terminal, in its foreground or not, the command stays in redlock's own group.
+// Ctrl-C, Ctrl-\ and Ctrl-Z then reach it from the terminal itself, fg and bg work, and so does
+// a pager behind a pipe; a job in the background that reads from the terminal is stopped as a whole. A
+// group of its own would have to take over the terminal, and that pager would lose it. The price: while
+// redlock is in the foreground, it does not pass on INT and QUIT, since the command already has them,
+// and a kill -INT to redlock alone looks the same.
 //
-// Everywhere else (cron, CI, services, background jobs) the command has a group of its own. Signals
-// reach only redlock, which passes each on once, and one system call kills the whole group.
+// Everywhere else (cron, CI, services) the command has a group of its own. Signals reach only redlock,
+// which passes each on once, and one system call kills the whole group.
 type child struct {
 	ending
-	pid int
-	own bool // it leads a process group of its own
+	pid    int
+	own    bool        // it leads a process group of its own
+	halted atomic.Bool // something has stopped it
 }
 
 // startChild starts cmd, whose streams must be files, in a group of its own if own is true.
@@ -113,10 +116,10 @@ func (c *child) forward(sig os.Signal, valid func() bool) {
 		c.pause(valid)
 	case unix.SIGINT, unix.SIGQUIT:
 		if c.own || !foreground() { // otherwise the terminal has already sent it to the command
-			c.signal(s)
+			c.end(s)
 		}
 	case unix.SIGTERM, unix.SIGHUP:
-		c.signal(s)
+		c.end(s)
 	default:
 		_ = unix.Kill(c.pid, s)
 	}
@@ -143,15 +146,36 @@ func (c *child) pause(valid func() bool) {
 	}
 }
 
-// terminate asks every process of the tree to end. CONT wakes those that were stopped.
-func (c *child) terminate() {
-	c.signal(unix.SIGTERM)
+func (c *child) stopped() bool { return c.halted.Load() }
+
+// report tells the shell that the command is stopped, by stopping as well, if there is a terminal.
+func (c *child) report(valid func() bool) bool {
+	if !c.own {
+		c.pause(valid)
+	}
+	return !c.own
+}
+
+// end asks every process of the tree to end. CONT wakes those that were stopped.
+func (c *child) end(s syscall.Signal) {
+	c.signal(s)
 	c.signal(unix.SIGCONT)
 }
+
+func (c *child) terminate() { c.end(unix.SIGTERM) }
 
 // kill ends every process of the tree that it finds.
 func (c *child) kill() {
 	c.signal(unix.SIGKILL)
+}
+
+// hasTerminal reports whether redlock has a terminal.
+func hasTerminal() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err == nil {
+		tty.Close()
+	}
+	return err == nil
 }
 
 // foreground reports whether redlock is in the foreground group of its terminal, if it has one.

@@ -87,6 +87,10 @@ func signalCode(sig os.Signal) int {
 // forward does nothing: the console has sent the command what it sent redlock.
 func (c *child) forward(os.Signal, func() bool) {}
 
+func (c *child) stopped() bool { return false }
+
+func (c *child) report(func() bool) bool { return false }
+
 func (c *child) terminate() { c.kill() }
 
 func (c *child) kill() {
@@ -97,4 +101,4 @@ func (c *child) kill() {
 	_ = c.proc.Kill()
 }
 
-func foreground() bool { return true }
+func hasTerminal() bool { return true }

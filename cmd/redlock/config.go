@@ -159,17 +159,24 @@ func whereWrong(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// exposed returns a warning if the file has a password that everybody on this machine can read.
-func (c *configFile) exposed() string {
-	secret := c.values["password"] != "" || strings.Contains(c.values["masters"], "@")
-	if !secret || runtime.GOOS == "windows" { // whose permissions are not in the mode
-		return ""
+// exposed returns a warning for each file with a password that everybody on this machine can read.
+func (c *configFile) exposed(parsed *kong.Context) (warnings []string) {
+	var files []string
+	if c.values["password"] != "" || strings.Contains(c.values["masters"], "@") {
+		files = append(files, c.path)
 	}
-	info, err := os.Stat(c.path)
-	if err != nil || info.Mode().Perm()&0o004 == 0 {
-		return ""
+	for _, flag := range parsed.Flags() {
+		if file, _ := parsed.FlagValue(flag).(string); flag.Name == "password-file" && file != "" {
+			files = append(files, file)
+		}
 	}
-	return fmt.Sprintf("everybody on this machine can read the password in %s: chmod o-r %s", c.path, c.path)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err == nil && info.Mode().Perm()&0o004 != 0 && runtime.GOOS != "windows" { // whose permissions are not in the mode
+			warnings = append(warnings, fmt.Sprintf("everybody on this machine can read the password in %s: chmod o-r %s", file, file))
+		}
+	}
+	return warnings
 }
 
 // origins has the name to use for each flag in an error, by where its value came from: "--lease" for

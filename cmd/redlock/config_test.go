@@ -65,16 +65,3 @@ func TestConfigExample(t *testing.T) {
 		}
 	}
 }
-
-// Passwords may have any characters, and URLs any form.
-func TestCredentialsInto(t *testing.T) {
-	given := []string{"m1", "m2:1", "redis://m3", "rediss://m4:1/2", "unix:///s?db=1", "/s x", "[::1]:7", "redis://u@m5", "redis://:p@m6", "no master:"}
-	want := []string{
-		"redis://us%40er:p%2F%3F@m1", "redis://us%40er:p%2F%3F@m2:1", "redis://us%40er:p%2F%3F@m3", "rediss://us%40er:p%2F%3F@m4:1/2",
-		"unix://us%40er:p%2F%3F@/s?db=1", "unix://us%40er:p%2F%3F@/s%20x", "redis://us%40er:p%2F%3F@[::1]:7", "redis://u@m5", "redis://:p@m6", "no master:",
-	}
-	got, err := credentials{"us@er", "p/?"}.into(given, origins{})
-	if err != nil || !slices.Equal(got, want) {
-		t.Errorf("into = %q, %v, want %q", got, err, want)
-	}
-}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/doctor"
+	"example.com/redlock/redlock"
 )
 
 type doctorCmd struct {
@@ -14,6 +15,7 @@ type doctorCmd struct {
 
 	Lease positive `env:"REDLOCK_LEASE" default:"30s" help:"The lease that clients use."`
 	Name  string   `placeholder:"NAME" help:"One of the names that you lock, or how they begin: doctor locks a random one that begins so. Needed if the user may use no other names."`
+	Wait  patience `placeholder:"DURATION" help:"If locks are not safe or cannot be had, examine again for that long: masters that have just started grant nothing for a while."`
 	JSON  bool     `name:"json" help:"Print JSON."`
 }
 
@@ -23,9 +25,7 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := lookContext()
-	defer cancel()
-	report, err := doctor.Examine(ctx, cfg, d.Name)
+	report, err := d.examine(cfg)
 	if err != nil {
 		return fail(exitUsage, "%s", asFlags(err, "lease", from))
 	}
@@ -44,6 +44,20 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 		return quiet(exitNo)
 	}
 	return nil
+}
+
+// examine examines the masters, and again as long as --wait allows. An interrupt ends it.
+func (d *doctorCmd) examine(cfg redlock.Config) (report doctor.Report, err error) {
+	for until := time.Now().Add(time.Duration(d.Wait)); ; {
+		ctx, cancel := lookContext()
+		report, err = doctor.Examine(ctx, cfg, d.Name)
+		interrupted := ctx.Err() != nil
+		cancel()
+		if err != nil || report.Safe() || interrupted || time.Now().After(until) {
+			return report, err
+		}
+		time.Sleep(time.Second)
+	}
 }
 
 // indent is where a verdict begins: behind the severity and the check.

@@ -68,16 +68,14 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 		}
 		cfg.RestartGuard = -1
 	}
-	secrets, err := f.credentials(from)
-	if err != nil {
+	var err error
+	if cfg.Credentials, err = f.credentials(from); err != nil {
 		return cfg, fail(exitUsage, "%w", err)
 	}
 	if len(f.Masters) == 0 && from.onLine("masters") {
 		return cfg, fail(exitUsage, "no masters are named: use --masters, REDLOCK_MASTERS, or a file with them and --config (redlock help config)")
 	}
-	if cfg.Masters, err = secrets.into(f.Masters, from); err != nil {
-		return cfg, fail(exitUsage, "%w", err)
-	}
+	cfg.Masters = f.Masters
 	if cfg.TLS, err = f.tlsConfig(from); err != nil {
 		return cfg, fail(exitUsage, "%w", err)
 	}

@@ -159,7 +159,7 @@ func lockSight(seen redlock.Inspection, err error) *sight {
 		if m.Holder == shared {
 			row[1] = "-"
 		}
-		if m.Token > 0 {
+		if m.Token > 0 && !mayKeep(m.Holder) { // who keeps it has taken many in advance
 			row[3] = fmt.Sprint(m.Token)
 		}
 		s.add(m.Master, row, m.Guard, m.Queue, m.Err)
@@ -201,6 +201,8 @@ func heldBy(seen redlock.Inspection, naming int) string {
 func (s *sight) free(left time.Duration) string {
 	line := fmt.Sprintf("free: no %d of %d masters name the same owner", s.need(), len(s.queues))
 	switch {
+	case left == 0:
+		line = fmt.Sprintf("free: nobody holds it (%d of %d masters answered)", len(s.guards), len(s.queues))
 	case left == never:
 		line += "; what is left on some masters never expires"
 	case left > 0:

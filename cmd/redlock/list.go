@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
@@ -21,6 +22,9 @@ type listCmd struct {
 func (l *listCmd) Run(std streams, from origins) error {
 	if l.Limit < 1 {
 		return fail(exitUsage, "--limit: %d is not a number from 1 on", l.Limit)
+	}
+	if i := strings.LastIndex(strings.ReplaceAll(l.Pattern, `\[`, ""), "["); i >= 0 && !strings.Contains(l.Pattern[i:], "]") {
+		return fail(exitUsage, "%q is no pattern: a [ has no ] (write \\[ for the character)", l.Pattern)
 	}
 	return l.run(std, from, &l.fleetFlags, "redlock list "+l.Pattern, l.JSON, l.look)
 }
@@ -76,7 +80,7 @@ func (p *page) list(all redlock.Listing) {
 		if one.For > 0 {
 			held = age(one.For)
 		}
-		if one.Token > 0 {
+		if one.Token > 0 && !mayKeep(one.Holder) { // who keeps it has taken many in advance
 			token = fmt.Sprint(one.Token)
 		}
 		rows = append(rows, []string{one.Name, holder, count, held, age(one.Left), fmt.Sprint(one.Waiting), fmt.Sprint(one.Masters), token})

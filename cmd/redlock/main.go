@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 )
@@ -69,7 +71,7 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 		return exitUsage, fmt.Errorf("%s (%s --help says more)", inOurWords(parseErr, &line.file), where(parseErr.Context))
 	}
 	if err == nil {
-		if warning := line.file.exposed(); warning != "" {
+		for _, warning := range append(line.file.exposed(parsed), misspelt(parsed.Model)...) {
 			fmt.Fprintf(std.err, "redlock: warning: %s\n", warning)
 		}
 		err = parsed.Run(std, originsOf(parsed, &line.file))
@@ -77,14 +79,45 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code, exit.err
 	}
+	if errors.Is(err, syscall.EPIPE) {
+		return exitSignal + 13, nil // as if PIPE had ended it, which --watch catches
+	}
 	if err != nil {
 		return exitSoftware, err
 	}
 	return 0, nil
 }
 
+// misspelt returns a warning for each variable that is nearly one of ours. Others of that beginning may be anybody's:
+// REDLOCK_SERVICE_HOST is from Kubernetes.
+func misspelt(model *kong.Application) (warnings []string) {
+	known := []string{"REDLOCK_TOKEN", "REDLOCK_SLOT"}
+	for _, command := range model.Children {
+		for _, flag := range command.Flags {
+			known = append(known, flag.Envs...)
+		}
+	}
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, "REDLOCK_") || slices.Contains(known, name) {
+			continue
+		}
+		const alike = len("REDLOCK_LE")
+		near := slices.IndexFunc(known, func(k string) bool {
+			return len(name) > alike && k[:alike] == name[:alike] && max(len(k)-len(name), len(name)-len(k)) <= 2
+		})
+		if near >= 0 {
+			warnings = append(warnings, fmt.Sprintf("there is no setting %s, did you mean %s?", name, known[near]))
+		}
+	}
+	return warnings
+}
+
 // noValue is how kong says that a flag has no value.
 var noValue = regexp.MustCompile(`^--([a-z-]+): (?:missing value|expected \S+ value but got "([^"]*)" \((?:<EOL>|short flag|long flag)\))`)
+
+// fromVariable is how kong says where a value is from.
+var fromVariable = regexp.MustCompile(` \(from envar .*\)$`)
 
 // inOurWords returns the text of err, with where the value of the flag is from that it is about, and how to give
 // a value to a flag that has none.
@@ -96,7 +129,7 @@ func inOurWords(err *kong.ParseError, file *configFile) string {
 	if match == nil {
 		flag, rest, _ := strings.Cut(err.Error(), ":")
 		if origin, ok := originsOf(err.Context, file)[strings.TrimPrefix(flag, "--")]; ok {
-			return origin + ":" + rest
+			return origin + ":" + fromVariable.ReplaceAllString(rest, "")
 		}
 		return err.Error()
 	}

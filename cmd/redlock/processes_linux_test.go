@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -106,6 +109,59 @@ func TestRunOnTerminalReads(t *testing.T) {
 	}
 	i.wantCode(0)
 	eventually(t, "the command has read", func() bool { return strings.Contains(i.stdout.String(), "got this") })
+}
+
+// A job is stopped as a whole and goes on as a whole, in the shells at hand: in the background when it reads from the
+// terminal, and when something stops the command alone.
+func TestRunInShells(t *testing.T) {
+	for _, shell := range [][]string{{"bash", "--norc", "--noprofile", "-i"}, {"dash", "-i"}} {
+		for name, c := range map[string]struct{ script, background, says string }{
+			"background": {`echo pids=$$,$PPID.; read a; echo "answer=$a"`, " &", "answer=fine"},
+			"stopped":    {`echo pids=$$,$PPID.; kill -STOP $$; read a; echo "answer=$a"`, "", "answer=fine"},
+		} {
+			t.Run(shell[0]+" "+name, func(t *testing.T) {
+				t.Parallel()
+				path, err := exec.LookPath(shell[0])
+				if err != nil {
+					t.Skip("no", shell[0])
+				}
+				fleet, flags := masters(t, 3)
+				i := command(t).env("PATH=" + redlockIn(t) + ":" + os.Getenv("PATH"))
+				i.cmd.Path, i.cmd.Args = path, shell
+				i, terminal := onTerminal(t, i)
+				write := func(line string) {
+					t.Helper()
+					if _, err := io.WriteString(terminal, line+"\n"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				write(strings.Join(line("redlock run", flags, "n", "--", "sh", "-c", "'"+c.script+"'"), " ") + c.background)
+				pids := regexp.MustCompile(`pids=(\d+),(\d+)\.`)
+				eventually(t, "both are stopped", func() bool {
+					match := pids.FindStringSubmatch(i.stdout.String())
+					if match == nil {
+						return false
+					}
+					command, _ := strconv.Atoi(match[1])
+					redlock, _ := strconv.Atoi(match[2])
+					return state(command) == 'T' && state(redlock) == 'T'
+				})
+				write("fg")
+				write("fine")
+				eventually(t, "the command goes on", func() bool { return strings.Contains(i.stdout.String(), c.says) })
+				eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
+			})
+		}
+	}
+}
+
+// A command that is stopped ends with TERM.
+func TestRunEndsWhatIsStopped(t *testing.T) {
+	_, flags := masters(t, 3)
+	i := command(t, line("run", flags, "n", "--", "sh", "-c", "echo ready; kill -STOP $$; sleep 100")...).start()
+	i.ready()
+	i.signal(unix.SIGTERM)
+	i.wantCode(128 + 15)
 }
 
 // onTerminal starts i in the foreground of a new terminal, and returns the terminal's other side.

@@ -32,6 +32,7 @@ const (
 type runCmd struct {
 	lockFlags
 	Grace   *patience `env:"REDLOCK_GRACE" placeholder:"5s" help:"If the hold cannot be renewed, the command gets TERM this long before the hold ends, and KILL when it ends. Default: 5s; at most a third of the lease."`
+	AtLeast patience  `placeholder:"DURATION" help:"Keep the lock for at least that long, also if the command ends sooner: cron starts a job on several machines at slightly different times."`
 	Script  *string   `short:"c" placeholder:"SCRIPT" help:"Run this with the shell (sh -c; on Windows cmd /c) instead of a command."`
 	Command []string  `arg:"" optional:"" passthrough:"partial" help:"The command and its arguments."`
 	fleetFlags
@@ -57,7 +58,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	defer closeWithin(client, unlockLimit)
 	r.explainGuard(&r.fleetFlags, from)
 
-	own := !foreground()
+	own := !hasTerminal()
 	signals := listen(own)
 	defer signal.Stop(signals)
 
@@ -71,12 +72,14 @@ func (r *runCmd) Run(std streams, from origins) error {
 	}
 	cmd.Env = r.childEnv(from, holdsOf(hold))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
+	locked := time.Now()
 	code, err := r.underLock(hold, cmd, own, signals, log)
+	inTime := r.linger(hold, locked, signals)
 
 	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
 	defer cancel()
 	unlockErr := hold.Unlock(ctx)
-	if code == 0 && errors.Is(unlockErr, redlock.ErrLost) {
+	if code == 0 && !inTime && errors.Is(unlockErr, redlock.ErrLost) {
 		return fail(exitLost, "the command ended by itself, but its hold of %s was lost before that: %w", r.quoted(), unlockErr)
 	}
 	if unlockErr != nil && code != exitLost {
@@ -86,6 +89,23 @@ func (r *runCmd) Run(std streams, from origins) error {
 		return &exitError{code: code, err: err}
 	}
 	return quiet(code)
+}
+
+// linger keeps the lock until it has been held for as long as --at-least says, or a signal comes. It reports whether the
+// hold was there when that began.
+func (r *runCmd) linger(h held, locked time.Time, signals <-chan os.Signal) bool {
+	left := time.Until(locked.Add(time.Duration(r.AtLeast)))
+	if left <= 0 || h.Context().Err() != nil {
+		return false
+	}
+	ended, release := untilSignal(signals)
+	defer release()
+	select {
+	case <-time.After(left):
+	case <-ended.Done():
+	case <-h.Context().Done():
+	}
+	return true
 }
 
 // grace returns the grace that was asked for, but at most a third of the lease: a hold is down to two
@@ -107,14 +127,10 @@ func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Si
 		return startCode(err), err
 	}
 	log.Info("started", "pid", c.pid, "own group", own)
-	code, lost := supervise(c, h, r.grace(), signals, log)
+	code, lost := supervise(c, h, r.grace(), time.Duration(r.Lease), signals, log)
 	log.Info("the command has ended", "code", code)
-	if lost {
-		cause := context.Cause(h.Context())
-		if cause == nil {
-			cause = redlock.ErrLost
-		}
-		return exitLost, fmt.Errorf("the command was ended, since its hold of %s could not be kept: %w", r.quoted(), cause)
+	if lost != nil {
+		return exitLost, fmt.Errorf("the command was ended, since its hold of %s could not be kept: %w", r.quoted(), lost)
 	}
 	return code, nil
 }
@@ -160,6 +176,13 @@ func (r *runCmd) command(from origins) (*exec.Cmd, error) {
 // find looks the command up before taking the lock, so that a typing error costs nobody anything.
 func find(command string) (string, error) {
 	path, err := exec.LookPath(command)
+	if _, set := os.LookupEnv("PATH"); errors.Is(err, exec.ErrNotFound) && !set { // as execvp does, and so timeout and flock
+		for _, dir := range []string{"/bin", "/usr/bin"} {
+			if there, found := exec.LookPath(filepath.Join(dir, command)); found == nil {
+				path, err = there, nil
+			}
+		}
+	}
 	if err == nil {
 		return path, nil
 	}

@@ -15,18 +15,22 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"example.com/redlock/redlocktest"
 )
 
-// issue writes name.crt, name.key, and name.pem, which has both. by is the authority, or nil: it is one itself.
-func issue(t *testing.T, dir, name string, template x509.Certificate, by *tls.Certificate) *tls.Certificate {
+// issue writes name.crt, name.key, and name.pem, which has both, for the last hour and as long as left. by
+// is the authority, or nil: it is one itself.
+func issue(t *testing.T, dir, name string, left time.Duration, template x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	check := func(err error) {
 		if err != nil {
@@ -36,7 +40,7 @@ func issue(t *testing.T, dir, name string, template x509.Certificate, by *tls.Ce
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(err)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(left)
 	parent, signer := &template, crypto.PrivateKey(key)
 	if by != nil {
 		parent, signer = by.Leaf, by.PrivateKey
@@ -87,24 +91,107 @@ func serve(t *testing.T, listener net.Listener, m *redlocktest.Master) {
 	}()
 }
 
+// issueAll writes the certificates of an authority, of masters and of a client, and returns what masters have then.
+// They are good for as long as left.
+func issueAll(t *testing.T, dir string, left time.Duration) *tls.Config {
+	t.Helper()
+	ca := issue(t, dir, "ca", left, x509.Certificate{
+		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, nil)
+	server := issue(t, dir, "server", left, x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
+	issue(t, dir, "client", left, x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca)
+	authorities := x509.NewCertPool()
+	authorities.AddCert(ca.Leaf)
+	return &tls.Config{Certificates: []tls.Certificate{*server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities}
+}
+
+// While a command goes on, masters and files get another password and other certificates, of another authority, and
+// all connections are made anew.
+func TestRotation(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		for subcommand, rest := range map[string][]string{
+			"run":  {"--lease=3s", "n", "--", "sh", "-c", "echo ready; read x; true"},
+			"hold": {"--lease=3s", "n"},
+			"ui":   {"--listen=127.0.0.1:0"},
+		} {
+			t.Run(fmt.Sprintf("%s tls=%t", subcommand, secure), func(t *testing.T) {
+				t.Parallel()
+				fleet, dir := redlocktest.Start(t, 3), t.TempDir()
+				path := func(name string) string { return filepath.Join(dir, name) }
+				var servers atomic.Pointer[tls.Config]
+				rotate := func(password string, left time.Duration) {
+					servers.Store(issueAll(t, dir, left))
+					if err := os.WriteFile(path("password"), []byte(password+"\n"), 0o600); err != nil {
+						t.Fatal(err)
+					}
+					for _, m := range fleet.Masters() {
+						m.Password(password)
+						m.KillClients()
+					}
+				}
+				rotate("open-sesame", time.Hour)
+				urls, flags := fleet.URLs(), []string{"--password-file", path("password"), "--no-restart-guard"}
+				for i, m := range fleet.Masters() {
+					if !secure {
+						continue
+					}
+					listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return servers.Load(), nil }})
+					if err != nil {
+						t.Fatal(err)
+					}
+					serve(t, listener, m)
+					urls[i] = "rediss://" + listener.Addr().String()
+				}
+				if secure {
+					flags = append(flags, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem"))
+				}
+				i, in := withStdin(t, command(t, line(subcommand, append(flags, "--masters", strings.Join(urls, ",")), rest...)...))
+				eventually(t, "it has begun", func() bool { return strings.HasSuffix(i.stdout.String(), "\n") })
+
+				rotate("the-next-sesame", 10*time.Minute)
+				if subcommand == "ui" {
+					eventually(t, "the page shows the masters", func() bool {
+						answer, err := http.Get(strings.TrimSpace(i.stdout.String()) + "look")
+						if err != nil {
+							return false
+						}
+						defer answer.Body.Close()
+						text, _ := io.ReadAll(answer.Body)
+						return strings.Contains(string(text), `"list":{`)
+					})
+					i.signal(syscall.SIGTERM)
+					i.wantCode(128 + 15)
+					return
+				}
+				for k, m := range fleet.Masters() {
+					left := m.TTL("n")
+					eventually(t, fmt.Sprintf("the hold is renewed at master %d", k), func() bool {
+						now := m.TTL("n")
+						renewed := now > left
+						left = now
+						return renewed
+					})
+				}
+				in.Close()
+				i.wantCode(0)
+				if secure {
+					i.wantError("certificate ends soon", `of="the master"`, `of="this client"`)
+				}
+			})
+		}
+	}
+}
+
 // Masters that speak TLS, have certificates of an authority that the system does not know, and want one
 // from the client.
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	ca := issue(t, dir, "ca", x509.Certificate{
-		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}, nil)
-	server := issue(t, dir, "server", x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
-	issue(t, dir, "client", x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca)
-	authorities := x509.NewCertPool()
-	authorities.AddCert(ca.Leaf)
+	config := issueAll(t, dir, time.Hour)
 	var masters []string
 	for _, m := range redlocktest.Start(t, 3).Masters() {
 		m.Password("open-sesame")
-		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-			Certificates: []tls.Certificate{*server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities,
-		})
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
 	"time"
+
+	"example.com/redlock/redlock"
 )
 
 // held is the part of a hold that the supervisor checks.
@@ -20,6 +24,8 @@ type held interface {
 type tree interface {
 	ends() ending
 	forward(sig os.Signal, valid func() bool)
+	stopped() bool                 // the command is, by a signal
+	report(valid func() bool) bool // that to the shell, until the job goes on; false: there is none
 	terminate()
 	kill()
 }
@@ -40,10 +46,16 @@ const killLimit = 2 * time.Second
 
 // supervise passes signals on to c until the command has ended, and ends it when its hold ends.
 //
-// It returns the command's exit code, and whether the command was told to end because of the hold. If
-// it was, supervise also waits until none of the command's processes is left. Otherwise it ignores
-// what the command left running.
-func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, log *slog.Logger) (code int, lost bool) {
+// A command that is stopped does not work, and must not keep the lock for ever: redlock stops as well where
+// a shell sees that, and the hold ends with its lease. Elsewhere the command is told to end once it has been
+// stopped for as long as the lease.
+//
+// It returns the command's exit code, and why the command was told to end because of the hold, if it was.
+// Then supervise also waits until none of the command's processes is left. Otherwise it ignores what the
+// command left running.
+func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Signal, log *slog.Logger) (code int, lost error) {
+	valid := func() bool { return h.Remaining() > 0 }
+	var stopped time.Time // since when it is
 	steps := escalation{grace: grace}
 	wake := time.NewTimer(0)
 	defer wake.Stop()
@@ -53,28 +65,43 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 		select {
 		case code = <-exited:
 			if steps.did == leave {
-				return code, false
+				return code, nil
 			}
 			exited = nil
 		case <-gone:
 			if exited != nil {
 				code = <-exited // sent before gone was closed
 			}
-			return code, steps.did != leave
+			return code, lost
 		case sig := <-signals:
-			c.forward(sig, func() bool { return h.Remaining() > 0 })
+			c.forward(sig, valid)
 		case <-ended:
 			ended = nil
 		case <-wake.C:
 		case <-giveUp:
 			log.Error("some of the command's processes do not die")
-			return exitSignal + 9, true
+			return exitSignal + 9, lost
 		}
-		left := h.Remaining()
-		do, again := steps.step(time.Now(), left, h.Context().Err() != nil)
+		now := time.Now()
+		switch {
+		case !c.stopped():
+			stopped = time.Time{}
+		case stopped.IsZero():
+			stopped = now
+		case steps.did == leave && now.Sub(stopped) >= stillStopped && c.report(valid):
+			stopped = time.Time{}
+		}
+		left, idle := h.Remaining(), !stopped.IsZero() && now.Sub(stopped) >= lease
+		do, again := steps.step(now, left, idle || h.Context().Err() != nil)
 		switch do {
 		case leave:
+			if !stopped.IsZero() {
+				again = min(again, stillStopped)
+			}
 		case term:
+			if lost = cmp.Or(context.Cause(h.Context()), redlock.ErrLost); idle {
+				lost = fmt.Errorf("it was stopped for %v", lease)
+			}
 			log.Warn("the hold is ending: TERM to the command", "left", max(0, left).Round(time.Millisecond))
 			c.terminate()
 		case kill:
@@ -87,6 +114,10 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 		wake.Reset(again)
 	}
 }
+
+// stillStopped is for how long a command is stopped before that is reported: when a whole job is continued, redlock may
+// still learn of the stop before.
+const stillStopped = 100 * time.Millisecond
 
 // action is what has to be done to the command.
 type action int

@@ -22,6 +22,7 @@ func TestSupervise(t *testing.T) {
 		freed    time.Duration // when the masters lose the hold, 0 for never
 		moved    move
 		obeys    time.Duration // how long after TERM the command ends, 0 for never
+		stops    time.Duration // when the command is stopped, 0 for never
 		leaves   bool          // what the command started does not end with it
 		term     time.Duration
 		kill     time.Duration // 0 for never
@@ -36,15 +37,17 @@ func TestSupervise(t *testing.T) {
 		{name: "no grace", until: 3 * time.Second, term: 3 * time.Second, kill: 3 * time.Second, wantCode: 137},
 		{name: "renewed before TERM", grace: grace, until: 3 * time.Second, moved: move{at: 2 * time.Second, until: 5 * time.Second}, term: 4500 * time.Millisecond, kill: 5 * time.Second, wantCode: 137},
 		{name: "renewed after TERM", grace: grace, until: 3 * time.Second, moved: move{at: 2700 * time.Millisecond, until: time.Hour}, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 137},
+		{name: "stopped for a lease", grace: grace, until: time.Hour, stops: 1500 * time.Millisecond, obeys: time.Millisecond, term: 4 * time.Second, wantCode: 7},
 		{name: "the machine slept", grace: grace, until: time.Hour, moved: move{at: 500 * time.Millisecond}, term: lookAgain, kill: lookAgain + grace, wantCode: 137},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := startHold(t, c.until, c.freed, c.moved)
 				tree := &fakeTree{ending: newEnding(), start: time.Now(), obeys: c.obeys, leaves: c.leaves}
-				code, lost := supervise(tree, h, c.grace, nil, slog.New(slog.DiscardHandler))
-				if code != c.wantCode || !lost {
-					t.Errorf("supervise = %d, %t, want %d, true", code, lost, c.wantCode)
+				tree.stops = c.stops
+				code, lost := supervise(tree, h, c.grace, 2*time.Second, nil, slog.New(slog.DiscardHandler))
+				if code != c.wantCode || lost == nil {
+					t.Errorf("supervise = %d, %v, want %d and why", code, lost, c.wantCode)
 				}
 				var kill time.Duration
 				if len(tree.killed) > 0 {
@@ -62,9 +65,9 @@ func TestSupervise(t *testing.T) {
 func TestSuperviseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &fakeTree{ending: newEnding(), start: time.Now(), immortal: true}
-		code, lost := supervise(tree, startHold(t, time.Second, 0, move{}), 0, nil, slog.New(slog.DiscardHandler))
-		if took := time.Since(tree.start); code != 137 || !lost || took != time.Second+killLimit {
-			t.Errorf("supervise = %d, %t after %v, want 137, true after %v", code, lost, took, time.Second+killLimit)
+		code, lost := supervise(tree, startHold(t, time.Second, 0, move{}), 0, time.Hour, nil, slog.New(slog.DiscardHandler))
+		if took := time.Since(tree.start); code != 137 || lost == nil || took != time.Second+killLimit {
+			t.Errorf("supervise = %d, %v after %v, want 137 and why after %v", code, lost, took, time.Second+killLimit)
 		}
 		if got := len(tree.killed); got < 50 {
 			t.Errorf("%d times KILL in %v, want one every %v", got, killLimit, killAgain)
@@ -77,8 +80,8 @@ func TestSuperviseEndsWithTheCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &fakeTree{ending: newEnding(), start: time.Now()}
 		time.AfterFunc(time.Second, func() { tree.end(3) })
-		if code, lost := supervise(tree, startHold(t, time.Hour, 0, move{}), time.Second, nil, slog.New(slog.DiscardHandler)); code != 3 || lost {
-			t.Errorf("supervise = %d, %t, want 3, false", code, lost)
+		if code, lost := supervise(tree, startHold(t, time.Hour, 0, move{}), time.Second, time.Hour, nil, slog.New(slog.DiscardHandler)); code != 3 || lost != nil {
+			t.Errorf("supervise = %d, %v, want 3", code, lost)
 		}
 	})
 }
@@ -88,6 +91,7 @@ type fakeTree struct {
 	ending
 	start          time.Time
 	obeys          time.Duration // how long after TERM it ends by itself, 0 for never
+	stops          time.Duration // when it is stopped, 0 for never
 	leaves         bool          // then it leaves processes behind
 	immortal       bool
 	termed, killed []time.Duration // when
@@ -99,6 +103,10 @@ func (f *fakeTree) end(code int) {
 }
 
 func (f *fakeTree) forward(os.Signal, func() bool) {}
+
+func (f *fakeTree) stopped() bool { return f.stops > 0 && time.Since(f.start) >= f.stops }
+
+func (f *fakeTree) report(func() bool) bool { return false }
 
 func (f *fakeTree) terminate() {
 	f.termed = append(f.termed, time.Since(f.start))

@@ -1,5 +1,6 @@
 #!/bin/sh
-# secrets.sh DIR [HOST…]: draw passwords, and make what masters and clients need, in a new folder.
+# secrets.sh DIR [HOST…]: draw passwords, and make what masters and clients need, in a new folder. In a folder
+# that it has made, it renews the certificate alone, for the same key, and the same hosts unless others are given.
 #
 #   password            of the user locks, for clients
 #   operator-password   of the user operator, who may do everything; keep it to yourself
@@ -9,14 +10,18 @@
 set -eu
 umask 077
 from=$(dirname "$0")
-to=${1:?which folder}
+to=${1:?usage: secrets.sh DIR [HOST…]}
 shift
-mkdir "$to" "$to/tls"
+[ -e "$to/tls/ca.key" ] || mkdir "$to" "$to/tls"
 draw() { openssl rand -hex 32 | tr -d '\n' >"$to/$1"; }
 hash() { openssl dgst -sha256 -r <"$to/$1" | cut -d ' ' -f 1; }
-draw password
-draw operator-password
-sed "s/>password/#$(hash password)/; s/>operator-password/#$(hash operator-password)/" "$from/users.acl" >"$to/users.acl"
+if [ ! -e "$to/tls/ca.key" ]; then
+	draw password
+	draw operator-password
+	sed "s/>password/#$(hash password)/; s/>operator-password/#$(hash operator-password)/" "$from/users.acl" >"$to/users.acl"
+	openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj '/CN=issuer for locks' -keyout "$to/tls/ca.key" -out "$to/tls/ca.crt" 2>/dev/null
+	openssl genrsa -out "$to/tls/server.key" 2048 2>/dev/null
+fi
 
 names=DNS:localhost,IP:127.0.0.1
 for host in "$@"; do
@@ -27,8 +32,10 @@ for host in "$@"; do
 	esac
 done
 cd "$to/tls"
-openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj '/CN=issuer for locks' -keyout ca.key -out ca.crt 2>/dev/null
-openssl req -newkey rsa:2048 -nodes -subj '/CN=a master for locks' -keyout server.key -out server.csr 2>/dev/null
+if [ $# = 0 ] && [ -e server.crt ]; then
+	names=$(openssl x509 -in server.crt -noout -ext subjectAltName | sed '1d; s/IP Address:/IP:/g; s/ //g')
+fi
+openssl req -new -key server.key -subj '/CN=a master for locks' -out server.csr
 printf 'subjectAltName=%s\n' "$names" >extensions
 openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 365 -extfile extensions -out server.crt 2>/dev/null
 rm server.csr extensions ca.srl

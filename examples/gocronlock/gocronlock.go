@@ -1,6 +1,6 @@
 // Package gocronlock lets the schedulers of github.com/go-co-op/gocron/v2 in several processes share their jobs:
 //
-//	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(gocronlock.Locker{Client: client}))
+//	s, err := gocron.NewScheduler(gocron.WithDistributedLocker(gocronlock.Locker{Client: client, AtLeast: 10 * time.Second}))
 //
 // or, so that one process runs all of them,
 //
@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-co-op/gocron/v2"
 
@@ -19,13 +20,30 @@ import (
 )
 
 // Locker has each run of a job happen in one process: in whichever locks the job's name first. The others
-// skip it. A run that is over before another process's clock says that it is due happens there again, so it
-// is for jobs that take longer than the clocks differ, or that do no harm twice.
-type Locker struct{ *redlock.Client }
+// skip it.
+type Locker struct {
+	*redlock.Client
+
+	// AtLeast is how long the lock is kept where the job takes less. It is longer than the starts of the job differ
+	// between processes, and shorter than its interval: otherwise another process runs a quick job again.
+	AtLeast time.Duration
+}
 
 // Lock implements gocron.Locker.
 func (l Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
-	return l.TryLock(ctx, "gocron:"+key)
+	hold, err := l.TryLock(ctx, "gocron:"+key)
+	return lock{hold, time.Now().Add(l.AtLeast)}, err
+}
+
+type lock struct {
+	*redlock.Hold
+	until time.Time // it is kept
+}
+
+// Unlock implements gocron.Lock. It does not wait; closing the client unlocks as well.
+func (l lock) Unlock(ctx context.Context) error {
+	time.AfterFunc(time.Until(l.until), func() { _ = l.Hold.Unlock(context.WithoutCancel(ctx)) })
+	return nil
 }
 
 // Elector has all jobs run in the process that leads.
@@ -34,7 +52,8 @@ type Elector struct{ leads atomic.Bool }
 // errFollows is why a process that does not lead skips a run.
 var errFollows = errors.New("another process leads")
 
-// Campaign wants to lead, until ctx ends.
+// Campaign wants to lead, until ctx ends. End it behind Shutdown of the scheduler, which waits for jobs: once it
+// ends, another process leads, and starts jobs that may still run here.
 func Campaign(ctx context.Context, client *redlock.Client, name string) *Elector {
 	e := new(Elector)
 	// Goroutines: one, which ends with ctx.

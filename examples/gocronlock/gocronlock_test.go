@@ -37,9 +37,12 @@ func process(t *testing.T, fleet *redlocktest.Fleet, job func(), option func(*re
 	})
 }
 
-// Of three processes one runs the job, each minute.
+// Of three processes one runs the job, each minute, though they start it one after the other.
 func TestOneProcessRunsTheJob(t *testing.T) {
 	for name, option := range map[string]func(context.Context, *redlock.Client) gocron.SchedulerOption{
+		"locker, quick": func(_ context.Context, c *redlock.Client) gocron.SchedulerOption {
+			return gocron.WithDistributedLocker(gocronlock.Locker{Client: c, AtLeast: 10 * time.Second})
+		},
 		"locker": func(_ context.Context, c *redlock.Client) gocron.SchedulerOption {
 			return gocron.WithDistributedLocker(gocronlock.Locker{Client: c})
 		},
@@ -55,11 +58,14 @@ func TestOneProcessRunsTheJob(t *testing.T) {
 				var mu sync.Mutex
 				runs := 0
 				for range 3 {
+					time.Sleep(400 * time.Millisecond)
 					process(t, fleet, func() {
 						mu.Lock()
 						runs++
 						mu.Unlock()
-						time.Sleep(time.Second)
+						if name != "locker, quick" {
+							time.Sleep(time.Second)
+						}
 					}, func(c *redlock.Client) gocron.SchedulerOption { return option(ctx, c) })
 				}
 				time.Sleep(10*time.Minute + 30*time.Second)

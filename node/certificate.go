@@ -1,0 +1,60 @@
+package node
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"time"
+)
+
+// EndsSoon reports whether less than a fifth of a certificate's lifetime is left, and less than 30 days. Those that
+// renew themselves are renewed before that.
+func EndsSoon(c *x509.Certificate) bool {
+	return time.Until(c.NotAfter) < min(c.NotAfter.Sub(c.NotBefore)/5, 30*24*time.Hour)
+}
+
+// noting returns the configuration of one connection, which notes in w the certificates that are used.
+//
+// VerifyConnection gets the host that is connected to as its ServerName. crypto/tls has none there for an address, so
+// that a function which verifies the certificate would accept that of any host.
+func noting(w *wire, secure *tls.Config) *tls.Config {
+	secure = secure.Clone()
+	verify, choose := secure.VerifyConnection, secure.GetClientCertificate
+	secure.VerifyConnection = func(s tls.ConnectionState) error {
+		w.master = s.PeerCertificates[0]
+		if verify == nil {
+			return nil
+		}
+		s.ServerName = secure.ServerName
+		return verify(s)
+	}
+	if choose == nil { // as crypto/tls does
+		choose = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			for i := range secure.Certificates {
+				if asked.SupportsCertificate(&secure.Certificates[i]) == nil {
+					return &secure.Certificates[i], nil
+				}
+			}
+			return new(tls.Certificate), nil
+		}
+	}
+	secure.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		c, err := choose(asked)
+		if err == nil && c != nil {
+			w.own = c.Leaf
+		}
+		return c, err
+	}
+	return secure
+}
+
+// warnOfCertificates logs once of each certificate that it ends soon.
+func (n *Node) warnOfCertificates(w *wire) {
+	for i, c := range []*x509.Certificate{w.master, w.own} {
+		if c == nil || !EndsSoon(c) || c.NotAfter.Equal(n.ending[i]) {
+			continue
+		}
+		n.ending[i] = c.NotAfter
+		whose := [...]string{"the master", "this client"}[i]
+		n.cfg.Logger.Warn("redlock: certificate ends soon", "master", n.cfg.Name, "of", whose, "ends", c.NotAfter.UTC().Format(time.RFC3339))
+	}
+}
