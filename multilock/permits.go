@@ -59,14 +59,13 @@ func (m *Masters) tryPermit(ctx context.Context, req Request) (*Hold, error) {
 		if !errors.Is(err, poll.ErrTaken) {
 			break
 		}
-		known := slots{masters: m.Len()}
 		b, cut := m.askSlots(req.Key, req.Permits, func(b *poll.Ballot) bool {
-			m.see(&known, b, req.Permits)
-			return m.answered(b) && known.settled(b.N-b.In.Len())
+			return m.answered(b) && m.known(b, req.Permits).settled(b.N-b.In.Len())
 		}).Wait(ctx)
 		if !m.answered(b) {
 			return nil, m.Lost("acquire", req.Key, b, poll.ErrNoQuorum, cut, nil)
 		}
+		known := m.known(b, req.Permits)
 		var tried []int
 		for len(tried) < triesEach && errors.Is(err, poll.ErrTaken) {
 			slot := known.freeOne(req.Permits, rand.Uint32(), tried)
@@ -94,6 +93,13 @@ func (m *Masters) askSlots(semaphore string, permits int, enough func(*poll.Ball
 func (m *Masters) answered(b *poll.Ballot) bool {
 	done, _, _ := b.Tally()
 	return m.Majority(done)
+}
+
+// known returns what the answers to askSlots say.
+func (m *Masters) known(b *poll.Ballot, permits int) *slots {
+	s := &slots{masters: m.Len()}
+	m.see(s, b, permits)
+	return s
 }
 
 // see tells s what the answers to askSlots say.

@@ -31,6 +31,12 @@ func setOf(names ...string) map[string]bool {
 	return set
 }
 
+// ofWrites reports whether Redis refuses with msg only what changes data. A script cache holds none.
+func ofWrites(msg string) bool {
+	code, _, _ := strings.Cut(msg, " ")
+	return code == "OOM" || code == "MISCONF" || code == "NOREPLICAS" || code == "READONLY"
+}
+
 // runLocked carries out a command: itself if miniredis lacks the command, else with miniredis. The
 // caller holds master.mu.
 func (s *session) runLocked(args []string) {
@@ -44,7 +50,7 @@ func (s *session) runLocked(args []string) {
 		s.authLocked(args[1:])
 	case !s.authenticated && cmd != "QUIT" && cmd != "HELLO":
 		s.peer.WriteError("NOAUTH Authentication required.")
-	case refusal != "" && !handshake[cmd]:
+	case refusal != "" && !handshake[cmd] && !(cmd == "SCRIPT" && ofWrites(refusal)):
 		s.peer.WriteError(refusal)
 	case cmd == "INFO":
 		s.peer.WriteBulk(m.infoLocked(args[1:]))

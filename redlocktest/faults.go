@@ -79,7 +79,8 @@ func (m *Master) SetAOF(on bool) {
 
 // Refuse makes the master answer msg, such as "MISCONF Errors writing to the AOF file", to every
 // command except those of a handshake: AUTH, HELLO, SELECT, CLIENT, INFO, CONFIG, TIME, QUIT and
-// subscriptions. If msg begins with LOADING, INFO shows loading:1. An empty msg ends the refusal.
+// subscriptions; and SCRIPT, if msg is of writes (OOM, MISCONF, NOREPLICAS, READONLY). If msg begins with LOADING,
+// INFO shows loading:1. An empty msg ends the refusal.
 func (m *Master) Refuse(msg string) {
 	m.between(func() { m.settings.refusal = msg })
 }
