@@ -79,7 +79,7 @@ fmt: ## format the code and bring it up to date with the language
 	$(TOOL) gofumpt -w .
 
 unit: ## unit tests and style, with the race detector where goroutines meet; of each simulation a tenth
-	printf '%s\0' "-race $(RACY)" "$$(echo $(SINGLE))" "-C cmd/redlock ." | xargs -0 -P 2 -I{} sh -c '$(GO) test {} -vet=off -count=1 -timeout 5m -skip "Long$$"' # some mostly wait
+	printf '%s\0' "-race $(RACY)" "$$(echo $(SINGLE))" "-C cmd/redlock ." | xargs -0 -P 2 -I{} sh -c '$(GO) test {} -vet=off -count=1 -timeout 10m -skip "Long$$"' # some mostly wait
 
 long: ## the tests that end in Long: the simulations, whole; without the race detector, which makes them ten times as slow
 	$(LONG) | xargs -P 2 -I{} sh -c '$(GO) test -C {} -count=1 -timeout 20m -run "Long$$" .'
