@@ -150,12 +150,19 @@ func (n *Node) Present(compose func(i int) []Note) {
 	}
 }
 
-// Noted tells the node that notes were sent just now, by Send.
-func (n *Node) Noted() {
+// Noted tells the node that notes were sent just now, by Send; or that they are out of date, and new ones
+// are due.
+func (n *Node) Noted(sent bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if l := n.link; l != nil {
+	l := n.link
+	switch {
+	case l == nil:
+	case sent:
 		l.notesDue = clock.Now().Add(noteEvery)
+	default:
+		l.notesDue = clock.Now()
+		l.beat.Reset(n.firstBeatLocked())
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
@@ -52,6 +53,9 @@ type SetsConfig struct {
 type Sets struct {
 	clients   map[string]*Client // by ID
 	now, next []string           // IDs
+
+	look   sync.Once
+	looked chan struct{} // closed when the masters of all sets were looked at
 }
 
 // NewSets makes a Sets, with a client for each set as [New] makes it. Close must be called.
@@ -59,7 +63,7 @@ func NewSets(cfg SetsConfig) (*Sets, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next}
+	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next, looked: make(chan struct{})}
 	for id, of := range cfg.Sets {
 		c, err := newClient(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
 		if err != nil {
@@ -67,6 +71,13 @@ func NewSets(cfg SetsConfig) (*Sets, error) {
 			return nil, fmt.Errorf("set %q: %w", id, err)
 		}
 		s.clients[id] = c
+	}
+	all := make(map[string]*clients.Directory)
+	for id, c := range s.clients {
+		all[id] = c.masters.Directory
+	}
+	for _, d := range all {
+		d.Beside(all)
 	}
 	return s, nil
 }
@@ -149,33 +160,30 @@ func (s *Sets) Ready(ctx context.Context) error {
 // Conflict joins the conflicts of the sets with other clients: see [Client.Conflict].
 func (s *Sets) Conflict() error { return s.all((*Client).Conflict) }
 
-// admit lets a process take locks that was asked for name, or returns why it must not: others came first,
-// with another route, see [ErrRoute]. They may be known to the masters of one set alone, so it asks those
-// of all before it publishes its own route, and before its first lock. A set of which too few masters
-// answer keeps nobody from the others.
+// admit lets a process take locks that was asked for name, or returns why it must not: others are established
+// whose terms conflict with its own. They may be known to the masters of one set alone, so it looks at those of
+// all once, and then publishes its terms in all. It waits for the sets of name alone after that.
 func (s *Sets) admit(ctx context.Context, name string) error {
-	admitted := true
-	for _, c := range s.clients {
-		admitted = admitted && c.masters.Admitted()
-	}
-	if admitted {
+	at := s.at(name)
+	if !slices.ContainsFunc(at, func(c *Client) bool { return !c.masters.Admitted() }) {
 		return nil
 	}
-	for _, step := range []func(*Client) error{
-		func(c *Client) error { return c.masters.Look(ctx) },
-		func(c *Client) error { return c.masters.Admit(ctx, name) },
-	} {
-		err := s.all(func(c *Client) error {
-			if err := step(c); errors.Is(err, ErrRoute) {
-				return err
-			}
-			return nil // whatever else there is concerns that set alone
-		})
-		if why, refused := errors.AsType[*ConflictError](err); refused {
-			for _, c := range s.clients {
-				c.masters.Refuse()
-			}
-			return poll.Fail("lock", name, why)
+	s.look.Do(func() {
+		// Goroutines: one, and then one for each set, which end about two node timeouts later.
+		go func() {
+			_ = s.all(func(c *Client) error { c.masters.Look(context.Background()); return nil })
+			close(s.looked)
+			_ = s.all(func(c *Client) error { return c.masters.Admit(context.Background(), name) })
+		}()
+	})
+	select {
+	case <-s.looked:
+	case <-ctx.Done():
+		return poll.Fail("lock", name, poll.Ended(ctx), poll.ErrNoQuorum)
+	}
+	for _, c := range at {
+		if err := c.masters.Admit(ctx, name); errors.As(err, new(*ConflictError)) {
+			return err
 		}
 	}
 	return nil

@@ -1,8 +1,9 @@
 package clients
 
 import (
+	"cmp"
+	"context"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -15,34 +16,18 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// settledAfter is for how long a client that takes locks must see others publish terms that conflict with
-// its own before it believes them. When a master restarts, clients learn of its new run id within a beat of
-// each other, 18 s at most, and publish the old one until then.
+// settledAfter is for how long an established client must see others publish terms that conflict with its own
+// before it reports them. When a master restarts, clients learn of its new run id within a beat of each other,
+// 18 s at most, and publish the old one until then.
 const settledAfter = 25 * time.Second
 
-// otherTerms are terms of other clients that conflict with those of this one.
-type otherTerms struct {
-	why   terms.ConflictError
-	first [poll.Max]int64 // when each master was told of them first, in ms by its clock; 0: it does not know them
-	seen  clock.Instant   // when they were seen first
-	last  clock.Instant   // when they were published last, as far as is known
-	found bool            // no restart explains them, and the log was told
-}
-
-// heard takes what a master knows of those who use it.
-func (d *Directory) heard(i int, a script.Answer) {
-	d.denied(i, a)
-	if a.Outcome != script.Done {
-		return
-	}
-	texts.mu.Lock()
-	uses, shown, ok := texts.ReadUses(a.Reply)
-	texts.mu.Unlock()
-	if ok {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.compareLocked(i, uses, clock.Now(), shown)
-	}
+// rival is a use that conflicts with that of this client.
+type rival struct {
+	terms.Rival
+	seen  clock.Instant   // when it was seen first
+	last  clock.Instant   // when it was published last, as far as is known
+	told  bool            // the log and the trace were
+	named <-chan struct{} // closed once it is known who it is of, or that no master knows
 }
 
 // texts remembers what terms say, for all clients of this process.
@@ -51,94 +36,145 @@ var texts struct {
 	script.Texts
 }
 
-// published takes what a master answers to the terms of this client: what it knows of those who use it,
-// but not who they are. That is asked where their terms conflict with those of this one.
-func (d *Directory) published(i int, a script.Answer) {
-	d.heard(i, a)
-	d.mu.Lock()
-	var unnamed bool
-	for _, o := range d.others {
-		unnamed = unnamed || o.first[i] > 0 && o.why.Client == nil
+// view returns what a master told that was asked at asked, when it was m.
+func view(m *script.Master, a script.Answer, asked clock.Instant) terms.View {
+	v := terms.View{Told: a.Outcome == script.Done || a.Outcome == script.Failed, At: asked}
+	if a.Outcome == script.Done {
+		texts.mu.Lock()
+		defer texts.mu.Unlock()
+		v.Uses, _ = texts.ReadUses(a.Reply)
+		v.Master = *m
 	}
-	d.mu.Unlock()
-	if unnamed && a.Outcome == script.Done {
-		d.Nodes[i].Send(script.LookAtUses(), poll.Receiver(d.heard), i)
-	}
+	return v
 }
 
-// compareLocked compares the terms of others, as master i knows them, with this client's own. shown is what
-// the master's clock shows now.
-func (d *Directory) compareLocked(i int, uses []script.Use, now clock.Instant, shown int64) {
-	own := d.ownTermsLocked()
-	d.at[i].heard, d.at[i].first = true, 0
-	if d.stands == user {
-		d.at[i].first = shown - d.ageLocked() // until they are there
-	}
-	for _, o := range d.others {
-		o.first[i] = 0
-	}
-	for _, u := range uses {
-		text := u.Text
-		if text == d.told {
-			d.at[i].first = u.First
-			continue
+// receiver takes what masters answer that were asked at asked, as own is. text is what was published there,
+// empty if nothing was.
+func (d *Directory) receiver(own *terms.Terms, text string, asked clock.Instant) poll.Receiver {
+	return func(i int, a script.Answer) {
+		if !d.Begin() {
+			return
 		}
-		if reason := terms.Conflict(&own, &u.Terms); reason != nil {
-			o := d.others[text]
-			if o == nil {
-				o = &otherTerms{seen: now, last: now.Add(-time.Hour)}
-				if d.others == nil {
-					d.others = make(map[string]*otherTerms)
+		// Goroutines: one, since what a master told takes time to read. It waits for nobody.
+		go func() {
+			defer d.End()
+			d.denied(i, a)
+			views := make([]terms.View, len(d.Nodes))
+			views[i] = view(&own.Masters[i], a, asked)
+			now := clock.Now()
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			if views[i].Told && text != "" {
+				d.at[i].kept = text
+				if d.standing.Kept(i, asked, now) {
+					until := d.standing.Until()
+					d.until.Store(&until)
 				}
-				d.others[text] = o
 			}
-			o.first[i] = u.First
-			if published := now.Add(-time.Duration(max(0, shown-u.Last)) * time.Millisecond); published.Sub(o.last) > 0 {
-				o.last = published
-			}
-			o.why.Reason, o.why.Own, o.why.Other, o.why.Master = reason, own, u.Terms, d.Nodes[i].Name()
-			if u.Record != nil {
-				o.why.Client = d.info(u.Client, *u.Record)
-			}
-		}
+			d.sawLocked(views, own, now)
+		}()
 	}
-	d.judgeLocked(&own, now)
 }
 
-// judgeLocked tells the log of terms that conflict with own, and of those that no longer do.
-func (d *Directory) judgeLocked(own *terms.Terms, now clock.Instant) {
-	for _, text := range slices.Sorted(maps.Keys(d.others)) {
-		o := d.others[text]
-		if now.Sub(o.last) > script.RecordLife || terms.Conflict(own, &o.why.Other) == nil {
-			delete(d.others, text)
-			if o.found {
-				d.traced(redlocktrace.SetsOverlap{Other: o.why.Other.String()})
-				d.Log.Info("redlock: the conflict with other clients is over", "other", o.why.Other.String())
-			}
+// sawLocked takes in what masters told: those of views that did. It reports conflicts that are new, and that
+// are over.
+func (d *Directory) sawLocked(views []terms.View, own *terms.Terms, now clock.Instant) {
+	all := make([]terms.View, len(d.Nodes))
+	if seen := d.views.Load(); seen != nil {
+		copy(all, *seen)
+	}
+	for i, v := range views {
+		if v.Told {
+			all[i] = v
+		}
+	}
+	d.views.Store(&all)
+	live := make(map[string]bool)
+	for _, found := range d.rivalsLocked(own, now) {
+		if found.State != script.Established {
 			continue
 		}
-		from := o.seen
+		r := d.rivals[found.Text]
+		if r == nil {
+			r = &rival{seen: now, last: now.Add(-script.RecordLife)}
+			if d.rivals == nil {
+				d.rivals = make(map[string]*rival)
+			}
+			d.rivals[found.Text] = r
+			if found.Master >= 0 {
+				r.named = d.lookUp(found.By)
+			}
+		}
+		r.Rival, live[found.Text] = found, true
+		if published := now.Add(-found.Since); published.Sub(r.last) > 0 {
+			r.last = published
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(d.rivals)) {
+		r := d.rivals[text]
+		from := r.seen
 		if from.Sub(d.changed) < 0 {
 			from = d.changed
 		}
-		// Who was refused has compared its terms by itself, and a restart changes no route.
-		explained := o.why.Reason != terms.ErrRoute && !o.why.Other.Refused && o.last.Sub(from) < settledAfter
-		if o.found || d.stands != user || explained {
-			continue
+		switch {
+		case !live[text]:
+			delete(d.rivals, text)
+			if r.told {
+				d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String()})
+				d.Log.Info("redlock: the conflict with other clients is over", "other", r.Terms.String())
+			}
+		case d.standing.Established(now) && (r.Reason == terms.ErrRoute || r.last.Sub(from) >= settledAfter):
+			d.tellLocked(r)
 		}
-		d.foundLocked(o)
 	}
-	d.admitted.Store(d.stands == user && d.rivalLocked(now) == nil)
 }
 
-// foundLocked tells the log and the trace of a conflict, once.
-func (d *Directory) foundLocked(o *otherTerms) {
-	if o.found {
+// rivalsLocked returns the uses that conflict with own, as far as masters have told.
+func (d *Directory) rivalsLocked(own *terms.Terms, now clock.Instant) []terms.Rival {
+	views := d.views.Load()
+	if views == nil {
+		return nil
+	}
+	return terms.Rivals(own, d.text, d.standing.By, *views, d.elsewhere(), now)
+}
+
+// elsewhere returns what the masters of the client's other sets told.
+func (d *Directory) elsewhere() (all []terms.View) {
+	for _, o := range d.all() {
+		if views := o.views.Load(); o != d && views != nil {
+			all = append(all, *views...)
+		}
+	}
+	return all
+}
+
+// seenLocked returns what the masters told in the last second, nil if that was not a majority of them.
+func (d *Directory) seenLocked(now clock.Instant) []terms.View {
+	seen := d.views.Load()
+	if seen == nil {
+		return nil
+	}
+	views, n := make([]terms.View, len(d.Nodes)), 0
+	for i, v := range *seen {
+		if v.Told && now.Sub(v.At) < fresh {
+			views[i] = v
+			n++
+		}
+	}
+	if !d.Majority(n) {
+		return nil
+	}
+	return views
+}
+
+// tellLocked tells the log and the trace of a conflict, once.
+func (d *Directory) tellLocked(r *rival) {
+	if r.told {
 		return
 	}
-	o.found = true
-	why := d.explainLocked(o)
-	d.traced(redlocktrace.SetsOverlap{Other: why.Other.String(), Err: why})
+	r.told = true
+	why := d.explainLocked(&r.Rival, !d.standing.Established(clock.Now()))
+	d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String(), Err: why})
 	d.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
 }
 
@@ -150,62 +186,84 @@ func (d *Directory) traced(e redlocktrace.SetsOverlap) {
 	}
 }
 
-// explainLocked returns the error of a conflict.
-func (d *Directory) explainLocked(o *otherTerms) *terms.ConflictError {
-	why := o.why
-	why.Refused = d.behindLocked(o)
-	return &why
-}
-
-// behindLocked reports whether this client came second, so that it takes no lock: o was published
-// before its own terms, at the masters that know both. Who was refused itself comes before nobody.
-//
-// Of two that publish their terms and then look, one comes second at least: at each master one was
-// first, and the other sees it there. Wherever both are seen, they agree on who has the earliest entry.
-func (d *Directory) behindLocked(o *otherTerms) bool {
-	if o.why.Other.Refused {
-		return false
-	}
-	const never = math.MaxInt64
-	mine, theirs := int64(never), int64(never)
-	for i := range d.at {
-		if d.at[i].first > 0 && o.first[i] > 0 {
-			mine, theirs = min(mine, d.at[i].first), min(theirs, o.first[i])
+// names waits until it is known who the rivals are of, for longestLookUp at most.
+func (d *Directory) names() {
+	var asked []<-chan struct{}
+	for _, o := range d.all() {
+		o.mu.Lock()
+		for _, r := range o.rivals {
+			asked = append(asked, r.named)
 		}
+		o.mu.Unlock()
 	}
-	if mine == theirs {
-		return d.stands != user && mine == never || mine != never && o.why.Other.Text() < d.told
-	}
-	return theirs < mine
+	enough, cancel := context.WithTimeout(context.Background(), longestLookUp)
+	defer cancel()
+	awaitAll(enough, asked...)
 }
 
-// rivalLocked returns the conflict because of which this client takes no lock, nil if there is none. A
-// client that takes locks believes only what no restart explains. Of several, it is one whose client is
-// known: others may be of a client that is no more.
-func (d *Directory) rivalLocked(now clock.Instant) (rival *otherTerms) {
-	for _, text := range slices.Sorted(maps.Keys(d.others)) {
-		o := d.others[text]
-		if now.Sub(o.last) <= script.RecordLife && (o.found || d.stands != user) && d.behindLocked(o) {
-			if rival = o; o.why.Client != nil {
-				break
-			}
-		}
+// all returns the directories of all sets that the client has.
+func (d *Directory) all() []*Directory {
+	if d.others == nil {
+		return []*Directory{d}
 	}
-	return rival
+	return slices.Collect(maps.Values(d.others))
 }
 
-// refusal returns why this client takes no lock, nil if it may.
-func (d *Directory) refusal() error {
+// refused reports that the client was refused because of r.
+func (d *Directory) refused(r *terms.Rival) {
+	d.names()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if o := d.rivalLocked(clock.Now()); o != nil {
-		return d.explainLocked(o)
+	if found := d.rivals[r.Text]; found != nil {
+		d.tellLocked(found)
+	}
+}
+
+// explain returns the error of a conflict.
+func (d *Directory) explain(r *terms.Rival, refused bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.explainLocked(r, refused)
+}
+
+func (d *Directory) explainLocked(r *terms.Rival, refused bool) *terms.ConflictError {
+	why := &terms.ConflictError{
+		Reason: r.Reason, Own: *d.ownTermsLocked(clock.Now()), Other: *r.Terms,
+		Master: "a master of another set", Refused: refused,
+	}
+	for _, o := range d.all() {
+		if c := o.cache.client(r.By); c != nil {
+			why.Client = c
+		}
+	}
+	if why.Client != nil && why.Client.Terms.Text() == r.Text {
+		why.Other = why.Client.Terms // with the addresses
+	}
+	if r.Master >= 0 {
+		why.Master = d.Nodes[r.Master].Name()
+	}
+	return why
+}
+
+// refusal returns why this client would be refused, as far as masters have told; nil if it would not, or is
+// established.
+func (d *Directory) refusal() error {
+	now := clock.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.standing.Established(now) || !d.introduced() {
+		return nil
+	}
+	for _, r := range d.rivalsLocked(d.ownTermsLocked(now), now) {
+		if r.State == script.Established {
+			return d.explainLocked(&r, true)
+		}
 	}
 	return nil
 }
 
 // Conflict returns a [*terms.ConflictError] if other clients use the masters in a way that does not go together
-// with that of this client, whoever came first; nil as far as none is known.
+// with that of this client; nil as far as none is known.
 //
 // Cost: nothing is sent.
 func (d *Directory) Conflict() error {
@@ -215,12 +273,16 @@ func (d *Directory) Conflict() error {
 	now := clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, text := range slices.Sorted(maps.Keys(d.others)) {
-		if o := d.others[text]; o.found && now.Sub(o.last) <= script.RecordLife {
-			return d.explainLocked(o)
+	var first *rival
+	for _, r := range d.rivals {
+		if r.told && now.Sub(r.last) <= script.RecordLife && (first == nil || cmp.Less(r.Text, first.Text)) {
+			first = r
 		}
 	}
-	return nil
+	if first == nil {
+		return nil
+	}
+	return d.explainLocked(&first.Rival, false)
 }
 
 // info returns what r says of client.
