@@ -128,9 +128,6 @@ func middle(d []time.Duration) time.Duration {
 }
 
 const (
-	// published is how old what clients say of their masters may be: they repeat it every 12 to 18 s.
-	published = 20 * time.Second
-
 	// restartedLately is how long after its start a master may still be known by its last run id.
 	restartedLately = 80 * time.Second
 )
@@ -154,9 +151,6 @@ func (e *exam) uses() (list []use) {
 	for _, f := range e.facts {
 		for i := range f.Uses {
 			u := use{&f.Uses[i], f}
-			if u.State != script.Established || u.Age > published.Milliseconds() {
-				continue
-			}
 			list = append(list, u)
 		}
 	}

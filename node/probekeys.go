@@ -162,7 +162,7 @@ func (p *probe) lookAtUses(context.Context) error {
 		return err
 	}
 	p.unseen("redlock_sets", replies[0])
-	p.facts.Uses, _ = new(script.Texts).ReadUses(replies[0])
+	p.facts.Uses, _ = script.ReadUses(replies[0])
 	p.facts.Users = make(map[string]script.Record)
 	var who [][]any
 	for _, u := range p.facts.Uses {

@@ -9,10 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"example.com/redlock/multilock/clients"
-	"example.com/redlock/multilock/poll"
 )
 
 // SetsConfig says over which sets of masters names are spread.
@@ -53,9 +51,6 @@ type SetsConfig struct {
 type Sets struct {
 	clients   map[string]*Client // by ID
 	now, next []string           // IDs
-
-	look   sync.Once
-	looked chan struct{} // closed when the masters of all sets were looked at
 }
 
 // NewSets makes a Sets, with a client for each set as [New] makes it. Close must be called.
@@ -63,7 +58,7 @@ func NewSets(cfg SetsConfig) (*Sets, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next, looked: make(chan struct{})}
+	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next}
 	for id, of := range cfg.Sets {
 		c, err := newClient(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
 		if err != nil {
@@ -161,25 +156,18 @@ func (s *Sets) Ready(ctx context.Context) error {
 func (s *Sets) Conflict() error { return s.all((*Client).Conflict) }
 
 // admit lets a process take locks that was asked for name, or returns why it must not: others are established
-// whose terms conflict with its own. They may be known to the masters of one set alone, so it looks at those of
-// all once, and then publishes its terms in all. It waits for the sets of name alone after that.
+// whose terms conflict with its own. They may be known to the masters of one set alone, so it publishes its terms in
+// all, and waits for the sets of name.
 func (s *Sets) admit(ctx context.Context, name string) error {
 	at := s.at(name)
 	if !slices.ContainsFunc(at, func(c *Client) bool { return !c.masters.Admitted() }) {
 		return nil
 	}
-	s.look.Do(func() {
-		// Goroutines: one, and then one for each set, which end about two node timeouts later.
-		go func() {
-			_ = s.all(func(c *Client) error { c.masters.Look(context.Background()); return nil })
-			close(s.looked)
-			_ = s.all(func(c *Client) error { return c.masters.Admit(context.Background(), name) })
-		}()
-	})
-	select {
-	case <-s.looked:
-	case <-ctx.Done():
-		return poll.Fail("lock", name, poll.Ended(ctx), poll.ErrNoQuorum)
+	for _, c := range s.clients {
+		if !slices.Contains(at, c) && !c.masters.Admitted() {
+			// Goroutines: one for each other set, which ends about two node timeouts later.
+			go func() { _ = c.masters.Admit(context.Background(), name) }()
+		}
 	}
 	for _, c := range at {
 		if err := c.masters.Admit(ctx, name); errors.As(err, new(*ConflictError)) {

@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"example.com/redlock/clock"
@@ -11,20 +12,15 @@ import (
 	"example.com/redlock/node/script"
 )
 
-const (
-	// longestLook is how long a first lock waits for the terms that a minority of the masters knows. Those
-	// that are down do not count, and what comes later is looked at as well.
-	longestLook = 100 * time.Millisecond
-
-	// fresh is how old a look may be that saves a first lock one of its own.
-	fresh = time.Second
-)
+// longestLook is how long a first lock waits for the terms that a minority of the masters knows, and those of the
+// client's other sets. Masters that are down do not count, and what comes later is looked at as well.
+const longestLook = 100 * time.Millisecond
 
 // look is what a client does to be established, for all callers that wait for it.
 type look struct {
 	done  chan struct{}
 	heard *poll.Ballot // what the masters said last, once done
-	rival *terms.Rival // why the client was refused, nil if it was not
+	rival *rival       // why the client was refused, nil if it was not
 }
 
 // Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others are
@@ -32,15 +28,14 @@ type look struct {
 //
 // The error is a [*poll.MajorityError] where too few masters answered.
 //
-// Cost: none for a client that is established. Else one round trip if others have the same terms, and two if
-// not; one less if the client has looked in the last second.
+// Cost: two round trips for a client that is not established; none else.
 func (d *Directory) Admit(ctx context.Context, key string) error {
 	if d.Admitted() {
 		return nil
 	}
 	d.mu.Lock()
 	l := d.look
-	if l == nil || poll.IsClosed(l.done) && d.standing.Ask(clock.Now()) == terms.Look {
+	if l == nil || poll.IsClosed(l.done) && d.standing.MayLook(clock.Now()) {
 		l = &look{done: make(chan struct{})}
 		d.look = l
 		// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
@@ -71,50 +66,130 @@ func (d *Directory) Admitted() bool {
 	return until != nil && clock.Until(*until) > 0 || !d.introduced()
 }
 
-// Look asks the masters how others use them, unless they told in the last second, and publishes nothing. It
-// waits for a minority for longestLook at most.
-func (d *Directory) Look(ctx context.Context) {
-	if d.Begin() {
-		defer d.End()
-		d.Meet(ctx, longestLook)
-		d.listen(ctx)
+// present drives the client's standing until it is established or refused. What it publishes then is sent
+// before any lock is asked for.
+func (d *Directory) present(l *look) {
+	defer close(l.done)
+	if !d.Begin() {
+		return
 	}
-}
-
-// Ready waits until a majority of the masters would grant a lock, as far as is known without
-// asking them: see [node.Node.Ready]. It returns nil then.
-//
-// Otherwise it returns a [*poll.MajorityError] that says what each of the others lacks: when ctx has
-// ended, and at once when waiting does not help. If this client would be refused, it returns the ConflictError
-// of package terms.
-//
-// Cost: nothing is sent, but the first time one command to each master.
-func (d *Directory) Ready(ctx context.Context) error {
-	err := d.Await(ctx, func() error {
-		if err := d.refusal(); err != nil {
-			return err
+	defer d.End()
+	among := d.All()
+	for do := terms.Look; do < terms.Settle; {
+		r := &terms.Round{Did: do, Of: d.Len(), Sent: clock.Now(), Pause: longestLook + rand.N(time.Second-longestLook)}
+		var asked string
+		if asked, l.heard = d.ask(do, among); do == terms.Look {
+			among = 0
+			for i := range l.heard.N {
+				if l.heard.In.Has(i) {
+					among |= 1 << i // a master that hangs is not waited for twice
+				}
+			}
 		}
-		return d.Unready("ready", "")
-	})
-	if err != nil {
-		return err
+		r.Told = told(l.heard)
+		d.mu.Lock()
+		r.Now = clock.Now()
+		own := d.ownTermsLocked(r.Now)
+		if own.Text() != asked && do == terms.Apply {
+			d.mu.Unlock() // it has met another master, and applies again
+			continue
+		}
+		l.rival = d.compareLocked(r.Now)
+		r.Refused = l.rival != nil
+		next := d.standing.Heard(r)
+		if next == terms.Settle {
+			d.settleLocked(own)
+		}
+		d.mu.Unlock()
+		if next == terms.Wait && do == terms.Apply {
+			for _, o := range d.all() {
+				o.Send(script.Withdraw(script.Candidate(d.by)), o.All(), poll.Nobody{})
+			}
+		}
+		do = next
 	}
-	if d.views.Load() == nil && d.introduced() && ctx.Err() == nil && d.Begin() {
-		d.listen(ctx)
-		d.End()
+	if l.rival != nil {
+		d.names(l.rival)
+		d.mu.Lock()
+		d.tellLocked(l.rival)
+		d.mu.Unlock()
 	}
-	return d.refusal()
 }
 
-// listen asks the masters that are connected.
-func (d *Directory) listen(ctx context.Context) {
-	d.mu.Lock()
-	asked := d.seenLocked(clock.Now())
-	d.mu.Unlock()
-	if asked == nil {
-		d.ask(terms.Look, d.All())
-		d.names()
+// settleLocked publishes what an established client does.
+func (d *Directory) settleLocked(own *terms.Terms) {
+	until := d.standing.Until()
+	d.until.Store(&until)
+	now := clock.Now()
+	if record := d.recordLocked(own, 0, 1); record != nil {
+		d.published = true
+		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
 	}
+	for i, n := range d.Nodes {
+		n.Send(own.Publish(d.by, terms.Life(d.id.Lease)), d.receiver(own, now, true), i)
+		n.Noted(true)
+	}
+}
+
+// ask asks the masters, and meanwhile those of the client's other sets, which it does not wait for long. It returns
+// the text of the client's terms, and what its masters told once those in among have, or a majority has a while ago.
+func (d *Directory) ask(do terms.Do, among poll.Set) (text string, b *poll.Ballot) {
+	late, cancel := context.WithTimeout(context.Background(), longestLook)
+	defer cancel()
+	var asked sync.WaitGroup
+	for _, o := range d.all() {
+		if o != d && o.Begin() {
+			asked.Go(func() {
+				defer o.End()
+				o.hear(late, do, d.by, o.All())
+			})
+		}
+	}
+	text, b = d.hear(context.Background(), do, d.by, among)
+	asked.Wait()
+	return text, b
+}
+
+// hear asks the masters for client by, which is this one, or that of another set of the process.
+func (d *Directory) hear(ctx context.Context, do terms.Do, by string, among poll.Set) (string, *poll.Ballot) {
+	if do == terms.Look {
+		d.Meet(ctx, longestLook)
+	}
+	enough, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waits := false
+	p := d.NewPoll(func(b *poll.Ballot) bool {
+		if d.Majority(told(b)) && !waits {
+			waits = true
+			time.AfterFunc(longestLook, cancel)
+		}
+		return waits && among&^b.In == 0
+	})
+	asked := clock.Now()
+	d.mu.Lock()
+	own := d.ownTermsLocked(asked)
+	d.mu.Unlock()
+	cmd := script.LookAtUses()
+	if do == terms.Apply {
+		cmd = own.Publish(script.Candidate(by), terms.Moment)
+	}
+	for i, n := range d.Nodes {
+		if n.Met() {
+			n.Send(cmd, p, i)
+		} else {
+			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
+		}
+	}
+	b, _ := p.Wait(enough)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.Nodes {
+		if b.In.Has(i) {
+			d.toldLocked(i, b.At(i), own, asked)
+		}
+	}
+	d.compareLocked(clock.Now())
+	return own.Text(), b
 }
 
 // told returns how many masters have told of others, or refused to.
@@ -125,119 +200,4 @@ func told(b *poll.Ballot) (n int) {
 		}
 	}
 	return n
-}
-
-// present drives the client's standing until it is established or refused. What it publishes then is sent
-// before any lock is asked for.
-func (d *Directory) present(l *look) {
-	defer close(l.done)
-	if !d.Begin() {
-		return
-	}
-	defer d.End()
-	d.Meet(context.Background(), longestLook)
-	among := d.All()
-	for do := terms.Look; do != terms.Settle; {
-		r := &terms.Round{Did: do}
-		now := clock.Now()
-		d.mu.Lock()
-		if do == terms.Look {
-			r.Views = d.seenLocked(now)
-		}
-		d.mu.Unlock()
-		var applied string
-		if r.Sent = now; r.Views == nil {
-			applied, r.Views, l.heard = d.ask(do, among)
-		} else {
-			l.heard = &poll.Ballot{N: len(d.Nodes), In: d.All()}
-		}
-		among = 0
-		for i, v := range r.Views {
-			if v.Told {
-				among |= 1 << i // a master that hangs is not waited for twice
-			}
-		}
-		r.Back = longestLook + rand.N(longestLook+8*d.RoundTrip())
-		r.Elsewhere = d.elsewhere()
-		d.mu.Lock()
-		r.Now = clock.Now()
-		r.Own = d.ownTermsLocked(r.Now)
-		if r.Text = d.text; do == terms.Look || r.Text == applied { // or it has met another master, and applies again
-			do = d.standing.Heard(r)
-			l.rival = d.standing.Rival()
-		}
-		if do == terms.Settle {
-			d.settleLocked(r)
-		}
-		d.mu.Unlock()
-		switch do {
-		case terms.Withdraw:
-			d.Send(script.Withdraw(d.standing.By), d.All(), poll.Nobody{})
-			fallthrough
-		case terms.Wait:
-			if l.rival != nil {
-				d.refused(l.rival)
-			}
-			return
-		}
-	}
-}
-
-// settleLocked publishes what an established client does.
-func (d *Directory) settleLocked(r *terms.Round) {
-	until := d.standing.Until()
-	d.until.Store(&until)
-	d.published = true
-	if record := d.recordLocked(r.Own, 0, 1); record != nil {
-		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
-	}
-	for i, n := range d.Nodes {
-		n.Send(d.publishLocked(r.Own, i), d.receiver(r.Own, d.text, r.Now), i)
-		n.Noted(true)
-	}
-}
-
-// ask sends a look or an application to the masters that are connected, and returns what they told once those
-// in among have, or a majority has a while ago, and the text that was published.
-func (d *Directory) ask(do terms.Do, among poll.Set) (string, []terms.View, *poll.Ballot) {
-	enough, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	waits := false
-	p := d.NewPoll(func(b *poll.Ballot) bool {
-		switch {
-		case !d.Majority(told(b)):
-		case among&^b.In == 0:
-			return true
-		case !waits:
-			waits = true
-			time.AfterFunc(longestLook, cancel)
-		}
-		return false
-	})
-	now := clock.Now()
-	d.mu.Lock()
-	own, text, cmd := d.ownTermsLocked(now), d.text, d.lookLocked()
-	d.mu.Unlock()
-	if do == terms.Apply {
-		cmd = own.Publish(script.Candidate, d.standing.By, "")
-	}
-	for i, n := range d.Nodes {
-		if n.Met() {
-			n.Send(cmd, p, i)
-		} else {
-			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
-		}
-	}
-	b, _ := p.Wait(enough)
-	views := make([]terms.View, len(d.Nodes))
-	for i := range views {
-		if b.In.Has(i) {
-			d.denied(i, b.At(i))
-			views[i] = view(&own.Masters[i], b.At(i), now)
-		}
-	}
-	d.mu.Lock()
-	d.sawLocked(views, own, now)
-	d.mu.Unlock()
-	return text, views, b
 }

@@ -1,11 +1,9 @@
 package clients
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"example.com/redlock/clock"
@@ -16,41 +14,22 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// settledAfter is for how long an established client must see others publish terms that conflict with its own
-// before it reports them. When a master restarts, clients learn of its new run id within a beat of each other,
-// 18 s at most, and publish the old one until then.
+// settledAfter is for how long an established client must see a conflict before it reports it. When a master
+// restarts, clients learn of its new run id within a beat of each other, 18 s at most.
 const settledAfter = 25 * time.Second
 
 // rival is a use that conflicts with that of this client.
 type rival struct {
 	terms.Rival
+	from  *Directory      // of the set whose master told
 	seen  clock.Instant   // when it was seen first
-	last  clock.Instant   // when it was published last, as far as is known
 	told  bool            // the log and the trace were
 	named <-chan struct{} // closed once it is known who it is of, or that no master knows
 }
 
-// texts remembers what terms say, for all clients of this process.
-var texts struct {
-	mu sync.Mutex
-	script.Texts
-}
-
-// view returns what a master told that was asked at asked, when it was m.
-func view(m *script.Master, a script.Answer, asked clock.Instant) terms.View {
-	v := terms.View{Told: a.Outcome == script.Done || a.Outcome == script.Failed, At: asked}
-	if a.Outcome == script.Done {
-		texts.mu.Lock()
-		defer texts.mu.Unlock()
-		v.Uses, _ = texts.ReadUses(a.Reply)
-		v.Master = *m
-	}
-	return v
-}
-
-// receiver takes what masters answer that were asked at asked, as own is. text is what was published there,
-// empty if nothing was.
-func (d *Directory) receiver(own *terms.Terms, text string, asked clock.Instant) poll.Receiver {
+// receiver takes what masters answer that were asked at asked, as own is; published says that they were sent
+// that the client is established.
+func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bool) poll.Receiver {
 	return func(i int, a script.Answer) {
 		if !d.Begin() {
 			return
@@ -58,113 +37,76 @@ func (d *Directory) receiver(own *terms.Terms, text string, asked clock.Instant)
 		// Goroutines: one, since what a master told takes time to read. It waits for nobody.
 		go func() {
 			defer d.End()
-			d.denied(i, a)
-			views := make([]terms.View, len(d.Nodes))
-			views[i] = view(&own.Masters[i], a, asked)
-			now := clock.Now()
 			d.mu.Lock()
 			defer d.mu.Unlock()
-			if views[i].Told && text != "" {
-				d.at[i].kept = text
-				if d.standing.Kept(i, asked, now) {
-					until := d.standing.Until()
-					d.until.Store(&until)
-				}
+			now := clock.Now()
+			if d.toldLocked(i, a, own, asked) && published {
+				d.standing.Kept(i, asked, now, d.id.Lease)
+				until := d.standing.Until()
+				d.until.Store(&until)
 			}
-			d.sawLocked(views, own, now)
+			d.compareLocked(now)
 		}()
 	}
 }
 
-// sawLocked takes in what masters told: those of views that did. It reports conflicts that are new, and that
-// are over.
-func (d *Directory) sawLocked(views []terms.View, own *terms.Terms, now clock.Instant) {
-	all := make([]terms.View, len(d.Nodes))
+// toldLocked takes in what master i answered that was asked at asked, as own is. It reports whether that was
+// anything, or a refusal.
+func (d *Directory) toldLocked(i int, a script.Answer, own *terms.Terms, asked clock.Instant) bool {
+	if a.Outcome != script.Done && a.Outcome != script.Failed {
+		return false
+	}
+	d.deniedLocked(i, a)
+	views := make([]terms.View, len(d.Nodes))
 	if seen := d.views.Load(); seen != nil {
-		copy(all, *seen)
+		copy(views, *seen)
 	}
-	for i, v := range views {
-		if v.Told {
-			all[i] = v
-		}
-	}
-	d.views.Store(&all)
-	live := make(map[string]bool)
-	for _, found := range d.rivalsLocked(own, now) {
-		if found.State != script.Established {
+	views[i] = terms.View{Master: own.Masters[i], At: asked}
+	views[i].Uses, _ = script.ReadUses(a.Reply)
+	d.views.Store(&views)
+	return true
+}
+
+// compareLocked compares the client's terms with those of others, by what the masters of all its sets told last.
+// It reports conflicts that are new, and that are over, and returns one, nil if there is none.
+func (d *Directory) compareLocked(now clock.Instant) *rival {
+	own, live := d.ownTermsLocked(now), make(map[string]*rival)
+	for _, o := range d.all() {
+		views := o.views.Load()
+		if views == nil {
 			continue
 		}
-		r := d.rivals[found.Text]
-		if r == nil {
-			r = &rival{seen: now, last: now.Add(-script.RecordLife)}
-			if d.rivals == nil {
-				d.rivals = make(map[string]*rival)
+		for _, found := range terms.Rivals(own, *views, now) {
+			r := d.rivals[found.Text]
+			if r == nil {
+				r = &rival{seen: now, from: o, named: o.lookUp(found.By)}
 			}
-			d.rivals[found.Text] = r
-			if found.Master >= 0 {
-				r.named = d.lookUp(found.By)
-			}
-		}
-		r.Rival, live[found.Text] = found, true
-		if published := now.Add(-found.Since); published.Sub(r.last) > 0 {
-			r.last = published
+			r.Rival, r.from, live[found.Text] = found, o, r
 		}
 	}
-	for _, text := range slices.Sorted(maps.Keys(d.rivals)) {
-		r := d.rivals[text]
-		from := r.seen
-		if from.Sub(d.changed) < 0 {
-			from = d.changed
+	for text, r := range d.rivals {
+		if live[text] == nil && r.told {
+			d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String()})
+			d.Log.Info("redlock: the conflict with other clients is over", "other", r.Terms.String())
 		}
-		switch {
-		case !live[text]:
-			delete(d.rivals, text)
-			if r.told {
-				d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String()})
-				d.Log.Info("redlock: the conflict with other clients is over", "other", r.Terms.String())
-			}
-		case d.standing.Established(now) && (r.Reason == terms.ErrRoute || r.last.Sub(from) >= settledAfter):
+	}
+	d.rivals = live
+	for _, r := range live {
+		if d.standing.Established(now) && now.Sub(r.seen) >= settledAfter {
 			d.tellLocked(r)
 		}
 	}
+	return d.firstLocked(false)
 }
 
-// rivalsLocked returns the uses that conflict with own, as far as masters have told.
-func (d *Directory) rivalsLocked(own *terms.Terms, now clock.Instant) []terms.Rival {
-	views := d.views.Load()
-	if views == nil {
-		return nil
-	}
-	return terms.Rivals(own, d.text, d.standing.By, *views, d.elsewhere(), now)
-}
-
-// elsewhere returns what the masters of the client's other sets told.
-func (d *Directory) elsewhere() (all []terms.View) {
-	for _, o := range d.all() {
-		if views := o.views.Load(); o != d && views != nil {
-			all = append(all, *views...)
+// firstLocked returns one of the conflicts, of those that were reported if told is true; nil if there is none.
+func (d *Directory) firstLocked(told bool) *rival {
+	for _, text := range slices.Sorted(maps.Keys(d.rivals)) {
+		if r := d.rivals[text]; r.told || !told {
+			return r
 		}
 	}
-	return all
-}
-
-// seenLocked returns what the masters told in the last second, nil if that was not a majority of them.
-func (d *Directory) seenLocked(now clock.Instant) []terms.View {
-	seen := d.views.Load()
-	if seen == nil {
-		return nil
-	}
-	views, n := make([]terms.View, len(d.Nodes)), 0
-	for i, v := range *seen {
-		if v.Told && now.Sub(v.At) < fresh {
-			views[i] = v
-			n++
-		}
-	}
-	if !d.Majority(n) {
-		return nil
-	}
-	return views
+	return nil
 }
 
 // tellLocked tells the log and the trace of a conflict, once.
@@ -173,7 +115,7 @@ func (d *Directory) tellLocked(r *rival) {
 		return
 	}
 	r.told = true
-	why := d.explainLocked(&r.Rival, !d.standing.Established(clock.Now()))
+	why := d.explainLocked(r, !d.standing.Established(clock.Now()))
 	d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String(), Err: why})
 	d.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
 }
@@ -186,19 +128,11 @@ func (d *Directory) traced(e redlocktrace.SetsOverlap) {
 	}
 }
 
-// names waits until it is known who the rivals are of, for longestLookUp at most.
-func (d *Directory) names() {
-	var asked []<-chan struct{}
-	for _, o := range d.all() {
-		o.mu.Lock()
-		for _, r := range o.rivals {
-			asked = append(asked, r.named)
-		}
-		o.mu.Unlock()
-	}
+// names waits until it is known who r is of, for longestLookUp at most.
+func (d *Directory) names(r *rival) {
 	enough, cancel := context.WithTimeout(context.Background(), longestLookUp)
 	defer cancel()
-	awaitAll(enough, asked...)
+	awaitAll(enough, r.named)
 }
 
 // all returns the directories of all sets that the client has.
@@ -209,38 +143,20 @@ func (d *Directory) all() []*Directory {
 	return slices.Collect(maps.Values(d.others))
 }
 
-// refused reports that the client was refused because of r.
-func (d *Directory) refused(r *terms.Rival) {
-	d.names()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if found := d.rivals[r.Text]; found != nil {
-		d.tellLocked(found)
-	}
-}
-
 // explain returns the error of a conflict.
-func (d *Directory) explain(r *terms.Rival, refused bool) error {
+func (d *Directory) explain(r *rival, refused bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.explainLocked(r, refused)
 }
 
-func (d *Directory) explainLocked(r *terms.Rival, refused bool) *terms.ConflictError {
+func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 	why := &terms.ConflictError{
 		Reason: r.Reason, Own: *d.ownTermsLocked(clock.Now()), Other: *r.Terms,
-		Master: "a master of another set", Refused: refused,
-	}
-	for _, o := range d.all() {
-		if c := o.cache.client(r.By); c != nil {
-			why.Client = c
-		}
+		Client: r.from.cache.client(r.By), Master: r.from.Nodes[r.Master].Name(), Refused: refused,
 	}
 	if why.Client != nil && why.Client.Terms.Text() == r.Text {
 		why.Other = why.Client.Terms // with the addresses
-	}
-	if r.Master >= 0 {
-		why.Master = d.Nodes[r.Master].Name()
 	}
 	return why
 }
@@ -254,10 +170,8 @@ func (d *Directory) refusal() error {
 	if d.standing.Established(now) || !d.introduced() {
 		return nil
 	}
-	for _, r := range d.rivalsLocked(d.ownTermsLocked(now), now) {
-		if r.State == script.Established {
-			return d.explainLocked(&r, true)
-		}
+	if r := d.compareLocked(now); r != nil {
+		return d.explainLocked(r, true)
 	}
 	return nil
 }
@@ -270,19 +184,43 @@ func (d *Directory) Conflict() error {
 	if err := d.refusal(); err != nil {
 		return err
 	}
-	now := clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var first *rival
-	for _, r := range d.rivals {
-		if r.told && now.Sub(r.last) <= script.RecordLife && (first == nil || cmp.Less(r.Text, first.Text)) {
-			first = r
+	if r := d.firstLocked(true); r != nil {
+		return d.explainLocked(r, false)
+	}
+	return nil
+}
+
+// Ready waits until a majority of the masters would grant a lock, as far as is known without
+// asking them: see [node.Node.Ready]. It returns nil then.
+//
+// Otherwise it returns a [*poll.MajorityError] that says what each of the others lacks: when ctx has
+// ended, and at once when waiting does not help. If this client would be refused, it returns the ConflictError
+// of package terms.
+//
+// Cost: nothing is sent, but the first time one command to each master.
+func (d *Directory) Ready(ctx context.Context) error {
+	err := d.Await(ctx, func() error {
+		if err := d.refusal(); err != nil {
+			return err
+		}
+		return d.Unready("ready", "")
+	})
+	if err == nil && d.views.Load() == nil && d.introduced() && ctx.Err() == nil && d.Begin() {
+		d.hear(ctx, terms.Look, d.by, d.All())
+		d.End()
+		if err = d.refusal(); err != nil {
+			d.mu.Lock()
+			r := d.firstLocked(false)
+			d.mu.Unlock()
+			if r != nil {
+				d.names(r)
+				err = d.refusal()
+			}
 		}
 	}
-	if first == nil {
-		return nil
-	}
-	return d.explainLocked(&first.Rival, false)
+	return err
 }
 
 // info returns what r says of client.

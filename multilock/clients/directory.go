@@ -43,15 +43,15 @@ type Directory struct {
 	known  atomic.Pointer[[]script.Master] // its masters, for the others
 	views  atomic.Pointer[[]terms.View]    // what the masters told last, for the others
 
-	mu       sync.Mutex
-	standing terms.Standing
-	look     *look // the last for a lock
-	text     string
-	changed  clock.Instant // when the text did
-	at       [poll.Max]there
-	rivals   map[string]*rival // by their text
+	by string // as which it publishes its terms
 
-	published bool // it was established
+	mu        sync.Mutex
+	standing  terms.Standing
+	look      *look  // the last for a lock
+	text      string // of its terms
+	at        [poll.Max]there
+	rivals    map[string]*rival // by their text
+	published bool              // it has a record at the masters
 }
 
 // Own is what the client has.
@@ -73,7 +73,6 @@ func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
 type there struct {
 	process node.Process  // that was found there last
 	left    clock.Instant // when it was last connected
-	kept    string        // the text that the master has of this client's terms
 	denied  string        // of what refusal the log was told
 }
 
@@ -83,9 +82,9 @@ type there struct {
 //
 // Cost: up to two commands to each master every 12 to 18 s, along with its checks.
 func (d *Directory) Introduce(id Identity) {
-	d.id, d.standing.By, d.changed = id, d.ID, clock.Now()
+	d.id, d.by = id, d.ID
 	if id.Hidden {
-		d.standing.By = uuid.NewString()
+		d.by = uuid.NewString()
 	}
 	for _, n := range d.Nodes {
 		n.Present(d.notes)
@@ -120,31 +119,13 @@ func (d *Directory) notes(i int) []node.Note {
 	}
 	own := d.ownTermsLocked(now)
 	if !d.standing.Established(now) {
-		return []node.Note{{Cmd: d.lookLocked(), To: d.receiver(own, "", now)}}
+		return []node.Note{{Cmd: script.LookAtUses(), To: d.receiver(own, now, false)}}
 	}
-	list := []node.Note{{Cmd: d.publishLocked(own, i), To: d.receiver(own, d.text, now)}}
+	list := []node.Note{{Cmd: own.Publish(d.by, terms.Life(d.id.Lease)), To: d.receiver(own, now, true)}}
 	if record := d.recordLocked(own, holds, waits); record != nil {
 		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
 	}
 	return list
-}
-
-// lookLocked returns the command by which a newcomer looks. One that was established, and was cut off, takes back
-// what it published: that may have come late.
-func (d *Directory) lookLocked() *script.Command {
-	if d.published {
-		return script.Withdraw(d.standing.By)
-	}
-	return script.LookAtUses()
-}
-
-// publishLocked returns the command that publishes own at master i, in place of what it has there.
-func (d *Directory) publishLocked(own *terms.Terms, i int) *script.Command {
-	former := d.at[i].kept
-	if former == d.text {
-		former = ""
-	}
-	return own.Publish(script.Established, d.standing.By, former)
 }
 
 // recordLocked returns the command that publishes the client's record, nil if it keeps none.
@@ -203,7 +184,7 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 		}
 	}
 	if text := t.Text(); text != d.text {
-		d.text, d.changed = text, now
+		d.text = text
 		if d.standing.Established(now) {
 			for _, n := range d.Nodes {
 				n.Noted(false) // others know the terms before
@@ -216,30 +197,34 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 // denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
 // harms no lock.
 func (d *Directory) denied(i int, a script.Answer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.deniedLocked(i, a)
+}
+
+func (d *Directory) deniedLocked(i int, a script.Answer) {
 	if a.Outcome != script.Failed || node.Heals(a.Err) {
 		return
 	}
-	n := d.Nodes[i]
-	kind := node.Kind(a.Err)
-	d.mu.Lock()
-	news := d.at[i].denied != kind
-	d.at[i].denied = kind
-	d.mu.Unlock()
-	if news {
-		d.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", n.Name(), "error", a.Err)
+	if kind := node.Kind(a.Err); d.at[i].denied != kind {
+		d.at[i].denied = kind
+		d.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.Nodes[i].Name(), "error", a.Err)
 	}
 }
 
-// Retract takes the client's record away.
+// Retract takes back what the client published.
 func (d *Directory) Retract() {
 	if !d.introduced() {
 		return
 	}
 	d.mu.Lock()
-	published := d.published && !d.id.Hidden
+	published, established := d.published, d.standing.Until() != (clock.Instant{})
 	d.mu.Unlock()
 	for i, n := range d.Nodes {
 		n.Present(nil)
+		if established {
+			n.Send(script.Withdraw(d.by), poll.Nobody{}, i)
+		}
 		if published {
 			n.Send(script.Retract(d.ID), poll.Nobody{}, i)
 		}

@@ -34,25 +34,27 @@ type server struct {
 	began   time.Duration
 	ahead   time.Duration // its clock
 	slow    bool
-	lines   []line
+	uses    []use
 	changed time.Duration // it forgot what it knew, or its clock jumped
 }
 
-type line struct {
-	state, by, text string
-	terms           *Terms
-	last            time.Duration
+// use is what a client has published.
+type use struct {
+	by, text string
+	terms    *Terms
+	ends     time.Duration
 }
 
 // member is a client, as package clients drives it.
 type member struct {
-	*Standing
+	Standing
+	name    string
 	list    []int
+	lease   time.Duration
 	runs    map[int]int // that it knows
 	stopped time.Duration
-	dead    bool
-	died    time.Duration
-	kept    map[int]string
+	gone    bool          // killed, or closed
+	holds   time.Duration // what it has taken ends then
 	busy    bool
 	refused time.Duration // since when; 0: it is not
 }
@@ -68,7 +70,7 @@ func (w *walk) after(d time.Duration, do func()) {
 // run has do happen at c, once it runs again.
 func (w *walk) run(c *member, do func()) {
 	switch {
-	case c.dead:
+	case c.gone:
 	case c.stopped > w.now:
 		w.after(c.stopped-w.now, func() { w.run(c, do) })
 	default:
@@ -79,7 +81,7 @@ func (w *walk) run(c *member, do func()) {
 func (w *walk) upTo(d time.Duration) time.Duration { return time.Duration(w.Int64N(int64(d))) }
 
 func (w *walk) own(c *member) *Terms {
-	t := &Terms{}
+	t := &Terms{Lease: c.lease.Milliseconds()}
 	for _, i := range c.list {
 		m := w.masters[i]
 		t.Masters = append(t.Masters, Master{Run: fmt.Sprint(i, ".", c.runs[i]), Seat: fmt.Sprint(i), Young: w.now-m.began < 80*time.Second})
@@ -87,11 +89,11 @@ func (w *walk) own(c *member) *Terms {
 	return t
 }
 
-// tell sends a publication, or a look, to the masters of c.
-func (w *walk) tell(c *member, state string, own *Terms, answered func(i int, v View)) {
+// tell publishes own at the masters of c, as by, for life. With none it looks, and takes back what by published.
+func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, answered func(i int, v View)) {
 	asked, text := w.instant(), own.Text()
 	for k, i := range c.list {
-		m, former := w.masters[i], c.kept[i]
+		m := w.masters[i]
 		late := func() time.Duration {
 			if m.slow {
 				return w.upTo(3 * time.Second)
@@ -100,20 +102,13 @@ func (w *walk) tell(c *member, state string, own *Terms, answered func(i int, v 
 		}
 		w.after(late(), func() {
 			now := w.now + m.ahead
-			m.lines = slices.DeleteFunc(m.lines, func(l line) bool {
-				lives := life
-				if l.state == script.Candidate {
-					lives = moment
-				}
-				replaced := l.by == c.By && (l.state == script.Candidate || state == "w") || state == script.Established && l.state == state && (l.text == text || l.text == former)
-				return now-l.last > lives || state != "" && replaced
-			})
-			if state == script.Established || state == script.Candidate {
-				m.lines = append(m.lines, line{state, c.By, text, own, now})
+			m.uses = slices.DeleteFunc(m.uses, func(u use) bool { return u.by == by || u.by == by+"?" || u.ends <= now })
+			v := View{Master: Master{Run: fmt.Sprint(i, ".", m.run)}, At: asked}
+			for _, u := range m.uses {
+				v.Uses = append(v.Uses, script.Use{Terms: u.terms, Text: u.text, By: u.by})
 			}
-			v := View{Told: true, Master: Master{Run: fmt.Sprint(i, ".", m.run)}, At: asked}
-			for _, l := range m.lines {
-				v.Uses = append(v.Uses, script.Use{Terms: l.terms, Text: l.text, State: l.state, By: l.by, Age: max(0, now-l.last).Milliseconds()})
+			if life > 0 {
+				m.uses = append(m.uses, use{by, text, own, now + life})
 			}
 			w.after(late(), func() { w.run(c, func() { answered(k, v) }) })
 		})
@@ -123,77 +118,84 @@ func (w *walk) tell(c *member, state string, own *Terms, answered func(i int, v 
 // ask is a caller of c that wants a lock.
 func (w *walk) ask(c *member) {
 	w.after(w.upTo(2*time.Second), func() { w.run(c, func() { w.ask(c) }) })
-	if c.busy || c.Ask(w.instant()) != Look {
-		return
+	if !c.busy && c.MayLook(w.instant()) {
+		c.busy = true
+		w.round(c, Look)
 	}
-	c.busy = true
-	w.round(c, Look)
 }
 
 func (w *walk) round(c *member, did Do) {
-	own := w.own(c)
-	r := &Round{Did: did, Sent: w.instant(), Own: own, Text: own.Text(), Views: make([]View, len(c.list)), Back: 100*time.Millisecond + w.upTo(400*time.Millisecond)}
-	told, over := 0, false
+	own, by, life := w.own(c), "-", time.Duration(0)
+	if did == Apply {
+		by, life = script.Candidate(c.name), Moment
+	}
+	r := &Round{Did: did, Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
+	views, over := make([]View, len(c.list)), false
 	end := func() {
 		if over {
 			return
 		}
 		over, r.Now = true, w.instant()
-		switch do := c.Heard(r); do {
-		case Apply:
+		r.Refused = len(Rivals(own, views, r.Now)) > 0
+		switch do := c.Heard(r); {
+		case do == Apply:
 			w.round(c, Apply)
 			return
-		case Settle:
+		case do == Settle:
 			w.established(c)
 			w.publish(c)
-		case Withdraw:
-			w.tell(c, "w", own, func(int, View) {})
+		case did == Apply:
+			w.tell(c, by, 0, own, func(int, View) {})
 		}
 		c.busy = false
 	}
-	state := ""
-	if did == Apply {
-		state = script.Candidate
-	} else if len(c.kept) > 0 {
-		state = "w" // as it was cut off
-	}
-	w.tell(c, state, own, func(i int, v View) {
-		if r.Views[i] = v; over {
+	w.tell(c, by, life, own, func(i int, v View) {
+		if views[i] = v; over {
 			return
 		}
-		if told++; told == len(c.list) {
+		if r.Told++; r.Told == len(c.list) {
 			end()
-		} else if told == len(c.list)/2+1 {
+		} else if r.Told == len(c.list)/2+1 {
 			w.after(100*time.Millisecond, func() { w.run(c, end) })
 		}
 	})
 }
 
 func (w *walk) publish(c *member) {
-	sent, own := w.instant(), w.own(c)
-	w.tell(c, script.Established, own, func(i int, v View) {
-		c.kept[c.list[i]] = own.Text()
-		c.Kept(i, sent, w.instant())
-	})
+	sent := w.instant()
+	w.tell(c, c.name, Life(c.lease), w.own(c), func(i int, _ View) { c.Kept(i, sent, w.instant(), c.lease) })
 }
 
 // beat is the regular publication of c.
 func (w *walk) beat(c *member) {
-	w.after(12*time.Second+w.upTo(6*time.Second), func() { w.run(c, func() { w.beat(c) }) })
-	if c.Established(w.instant()) {
+	silence := min(max(c.lease, time.Second), 18*time.Second)
+	w.after(silence*2/3+w.upTo(silence/3), func() { w.run(c, func() { w.beat(c) }) })
+	if c.Established(w.instant()) && !c.busy {
 		w.publish(c)
 	}
 }
 
 // join makes a client of masters in list.
 func (w *walk) join(list []int) {
-	c := &member{Standing: &Standing{By: fmt.Sprint("c", len(w.clients))}, list: list, runs: map[int]int{}, kept: map[int]string{}}
+	c := &member{name: fmt.Sprint("c", len(w.clients)), list: list, runs: map[int]int{}, lease: 30 * time.Second}
+	if w.IntN(3) == 0 {
+		c.lease = 3 * time.Second
+	}
 	for _, i := range list {
 		c.runs[i] = w.masters[i].run
 	}
 	w.clients = append(w.clients, c)
 	w.ask(c)
 	w.beat(c)
+}
+
+// leave ends c: it is killed, or closed, which takes back what it published.
+func (w *walk) leave(c *member, closed bool) {
+	w.took(c)
+	if c.gone = true; closed {
+		c.holds = 0
+		w.tell(c, c.name, 0, w.own(c), nil)
+	}
 }
 
 func (w *walk) restart(m *server, i int) {
@@ -222,41 +224,47 @@ func conflict(a, b *member) bool {
 	return (len(a.list)/2+1)+(len(b.list)/2+1) <= len(a.list)+len(b.list)-n
 }
 
-// established is called when c is. It shares no master with another that runs and conflicts with it, unless that
-// answers late, or has forgotten lately what it knew.
+// took notes that c may have taken a lock just now.
+func (w *walk) took(c *member) {
+	if !c.gone && c.stopped <= w.now && c.Established(w.instant()) {
+		c.holds = w.now + c.lease
+	}
+}
+
+// established is called when c is. It shares no master with another that has, or may have, a lock, and conflicts
+// with it, unless that master answers late, or has forgotten lately what it knew.
 func (w *walk) established(c *member) {
 	for _, o := range w.clients {
+		w.took(o)
 		knows := func(i int) bool {
 			m := w.masters[i]
-			return slices.Contains(o.list, i) && !m.slow && (m.changed == 0 || w.now-m.changed > life)
+			return slices.Contains(o.list, i) && !m.slow && (m.changed == 0 || w.now-m.changed > script.RecordLife)
 		}
-		if conflict(c, o) && w.runs(c) && w.runs(o) && slices.ContainsFunc(c.list, knows) {
-			w.t.Fatalf("at %v %s of %v and %s of %v are both established", w.now, c.By, c.list, o.By, o.list)
+		if conflict(c, o) && o.holds > w.now && slices.ContainsFunc(c.list, knows) {
+			w.t.Fatalf("at %v %s of %v is established, and %s of %v may have a lock", w.now, c.name, c.list, o.name, o.list)
 		}
 	}
 }
 
-func (w *walk) runs(c *member) bool {
-	return !c.dead && c.stopped <= w.now && c.Established(w.instant())
-}
-
-// check wants a client not to be refused for 5 s if for a life there was none that conflicts with it.
+// check wants a client not to be refused for 5 s if no other that conflicts with it runs, or was killed so that
+// others must count with it.
 func (w *walk) check() {
 	w.after(200*time.Millisecond, w.check)
 	for _, c := range w.clients {
+		w.took(c)
 		alone := !slices.ContainsFunc(w.clients, func(o *member) bool {
-			return conflict(c, o) && (!o.dead || w.now-o.died < life+10*time.Second)
+			return conflict(c, o) && (!o.gone || w.now < o.holds-o.lease+Life(o.lease))
 		})
 		switch {
-		case !alone || c.dead || c.stopped > w.now || c.Established(w.instant()):
+		case !alone || c.gone || c.stopped > w.now || c.Established(w.instant()):
 			c.refused = 0
 		case c.refused == 0:
 			c.refused = w.now
 		case w.now-c.refused > 5*time.Second && !slices.ContainsFunc(c.list, func(i int) bool {
 			m := w.masters[i]
-			return m.slow || m.changed > 0 && w.now-m.changed < 2*life
+			return m.slow || m.changed > 0 && w.now-m.changed < 2*script.RecordLife
 		}):
-			w.t.Fatalf("at %v %s of %v has been refused for 5 s, by %+v", w.now, c.By, c.list, c.Rival())
+			w.t.Fatalf("at %v %s of %v has been refused for 5 s", w.now, c.name, c.list)
 		}
 	}
 }
@@ -281,9 +289,10 @@ func TestStandingLong(t *testing.T) {
 				switch n := w.IntN(12); {
 				case n < 5 && len(w.clients) < 60 || c == nil:
 					w.join(lists[w.IntN(len(lists))])
-				case n < 8 && !c.dead:
-					c.dead, c.died = true, w.now
+				case n < 8:
+					w.leave(c, n == 5)
 				case n < 10:
+					w.took(c)
 					c.stopped = w.now + w.upTo(2*time.Minute)
 				case n < 11:
 					w.restart(w.masters[i], i)

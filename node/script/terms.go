@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -14,7 +14,7 @@ import (
 )
 
 // Terms are how a client uses its masters, as far as others have to know before they use some of them
-// as well. Clients with the same terms share a line at the masters.
+// as well. Clients with the same terms share them at the masters.
 type Terms struct {
 	Masters []Master `json:"masters"`
 	Part    string   `json:"part,omitempty"`  // which of several sets that names are spread over
@@ -144,25 +144,22 @@ func shared(masters []Master) []Master {
 // OnHost stands between the address of a server on the client's own machine and the name of that.
 const OnHost = " on "
 
-// What a client publishes its terms as.
-const (
-	Candidate   = "c" // for 5 s, until it is established
-	Established = "e" // for a minute
-)
-
-// Publish publishes the terms at a master, and asks for those of others. state is Candidate or Established.
-// by names the client, and former is what it published before if that is no longer so. ReadUses reads the
-// reply.
+// Publish publishes the terms at a master for life, in place of what client published there before, and asks
+// for those of others. ReadUses reads the reply.
 //
 // Cost: one script call, some 30 µs of the master's time.
-func (t *Terms) Publish(state, by, former string) *Command { return uses(state, by, t.Text(), former) }
+func (t *Terms) Publish(client string, life time.Duration) *Command {
+	return uses(client, life.Milliseconds(), t.Text())
+}
 
-// Withdraw takes away what by published last, unless others did since, and asks as LookAtUses does. Cost: one
-// script call.
-func Withdraw(by string) *Command { return uses("w", by, "", "") }
+// Candidate is what a client publishes its terms as before it is established.
+func Candidate(client string) string { return client + "?" }
 
 // LookAtUses asks how clients use a master. ReadUses reads the reply. Cost: one script call.
-func LookAtUses() *Command { return uses("", "-", "", "") }
+func LookAtUses() *Command { return Withdraw("-") }
+
+// Withdraw takes back what client published, and asks as LookAtUses does. Cost: one script call.
+func Withdraw(client string) *Command { return uses(client, 0, "") }
 
 // usesSource is the script. It is rare, so it is sent whole each time.
 var usesSource = text("uses.lua")
@@ -171,59 +168,27 @@ func uses(args ...any) *Command {
 	return Plain("EVAL", append([]any{usesSource, 1, setsKey}, args...)...)
 }
 
-// Use is how some client uses a master.
+// Use is how some clients use a master.
 type Use struct {
 	*Terms
-	Text  string // of the terms, as they were published
-	State string // Candidate or Established
-	Age   int64  // ms since they were published last, by the master's clock
-	By    string // who published them last; its record has this ID
+	Text string // of the terms, as they were published
+	By   string // the client that published them last; its record has this ID
 }
 
-// Texts remembers what terms say: thousands of clients publish the same ones, time and again. The zero
-// Texts remembers nothing yet.
-type Texts map[string]*Terms
+// maxMasters is how many masters terms may have: more than any client uses.
+const maxMasters = 64
 
-// read returns the terms that text has, nil if they are not of our kind.
-func (t *Texts) read(text string) *Terms {
-	terms, ok := (*t)[text]
-	if ok {
-		return terms
-	}
-	var u Terms
-	if len(text) <= longestTerms && json.Unmarshal([]byte(text), &u) == nil && len(u.Masters) > 0 && len(u.Masters) <= maxMasters {
-		terms = &u
-	}
-	if *t == nil || len(*t) >= maxTexts {
-		*t = make(Texts)
-	}
-	(*t)[text] = terms
-	return terms
-}
-
-const (
-	maxMasters = 64  // that terms may have: more than any client uses
-	maxTexts   = 256 // that are remembered: those of four masters that are full
-)
-
-// ReadUses returns the uses that a master knows. ok is false if the reply is not one to Publish or LookAtUses.
-func (t *Texts) ReadUses(reply any) (list []Use, ok bool) {
+// ReadUses returns the uses that a master knows, other than the client's own. ok is false if the reply is not
+// one to Publish or LookAtUses.
+func ReadUses(reply any) (list []Use, ok bool) {
 	words, err := redis.Strings(reply, nil)
-	if err != nil || len(words) != 2 {
+	if err != nil || len(words)%2 != 0 {
 		return nil, false
 	}
-	now, err := strconv.ParseInt(words[0], 10, 64)
-	if err != nil {
-		return nil, false
-	}
-	for line := range strings.Lines(words[1]) {
-		w := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
-		if len(w) != 4 {
-			continue // not of our kind
-		}
-		last, err := strconv.ParseInt(w[1], 10, 64)
-		if terms := t.read(w[3]); terms != nil && err == nil && last <= now+1000 {
-			list = append(list, Use{Terms: terms, Text: w[3], State: w[0], Age: max(0, now-last), By: w[2]})
+	for w := range slices.Chunk(words, 2) {
+		var t Terms
+		if len(w[1]) <= longestTerms && json.Unmarshal([]byte(w[1]), &t) == nil && len(t.Masters) > 0 && len(t.Masters) <= maxMasters {
+			list = append(list, Use{Terms: &t, Text: w[1], By: strings.TrimSuffix(w[0], "?")}) // else they are not of our kind
 		}
 	}
 	return list, true

@@ -1,41 +1,50 @@
 -- uses.lua: say how a client uses the masters, and ask how others do.
 --
--- KEYS[1]  redlock_sets: a string with a line for each use, "state last publisher terms": state is e for
---          established clients, which share the line of equal terms, and c for a candidate; last is when it
---          was published last, in ms by this master's clock
--- ARGV[1]  what the publisher is: e or c; w if it withdraws what it published last; empty if it only asks
--- ARGV[2]  the publisher, without spaces
+-- KEYS[1]  redlock_sets: a string with a line for each terms in use, "publisher terms"; and for each, behind
+--          the key, a colon and the SHA-1 of the terms, a zset: client -> until when it counts, in ms by this
+--          master's clock
+-- ARGV[1]  the client, without spaces, which has one of the terms at most; with a question mark while it is a
+--          candidate, which ends when it publishes without
+-- ARGV[2]  ms for which it counts; 0 if it only asks, and takes back what it published
 -- ARGV[3]  its terms, on one line
--- ARGV[4]  the terms that these replace, which nobody can have any more; or empty
--- returns  ms by this master's clock, and the string as it is now: without what has expired and, when it
---          is full, without the publisher
--- Called by Terms.Publish, Withdraw and LookAtUses: no lock depends on it. A string that is too long, or no
--- string, counts as empty, and is replaced. A repeat only makes a line newer.
-local lives, most, longest = {e = 60000, c = 5000}, 64, 65536
-local state, publisher, own, former = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local time = redis.call('time')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+-- returns  a list: for each of the other terms in use, who published them last, and they
+-- Called by Terms.Publish and LookAtUses: no lock depends on it. A string that is too long, or no string,
+-- counts as empty, and is replaced. A repeat only makes the client count for longer.
+local client, life, own = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local most, longest = 64, 65536
 local text = redis.pcall('getrange', KEYS[1], 0, longest)
 if text.err and not string.find(text.err, 'WRONGTYPE') then return text end
 if text.err or #text > longest then text = '' end
+local time = redis.call('time')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
-local uses, size, changed = {}, 0, false
-local function add(line)
-  uses[#uses + 1], size = line, size + #line + 1
+local uses, lines, size, read = {}, {}, 0, 0
+local function clients(terms) return KEYS[1] .. ':' .. redis.sha1hex(terms) end
+local function keep(by, terms)
+  lines[#lines + 1] = by .. ' ' .. terms .. '\n'
+  size = size + #lines[#lines]
 end
-for was, last, by, terms in string.gmatch(text, '([ec]) (%d+) (%S+) ([^\n]+)\n') do
-  last = tonumber(last)
-  if not last or last > now + 1000 then last, changed = now, true end -- the clock was set back
-  local replaced = by == publisher and (was == 'c' or state == 'w')
-    or state == 'e' and was == 'e' and (terms == own or terms == former)
-  if now - last <= lives[was] and not replaced then
-    add(string.format('%s %.0f %s %s\n', was, last, by, terms))
+for by, terms in string.gmatch(text, '(%S+) ([^\n]+)\n') do
+  read = read + 1
+  if read <= most and not (life > 0 and terms == own) then
+    redis.call('zrem', clients(terms), client, client .. '?')
+    redis.call('zremrangebyscore', clients(terms), '-inf', now)
+    if redis.call('zcard', clients(terms)) > 0 then
+      keep(by, terms)
+      uses[#uses + 1], uses[#uses + 2] = by, terms
+    end
   end
 end
-if lives[state] then
-  local line = string.format('%s %.0f %s %s\n', state, now, publisher, own)
-  if #uses < most and size + #line < longest then add(line) end
+if life > 0 and #lines < most and size + #client + #own + 2 <= longest then
+  keep(client, own)
+  redis.call('zadd', clients(own), string.format('%.0f', now + life), client)
+  redis.call('zrem', clients(own), client .. '?')
+  if redis.call('pttl', clients(own)) < life then redis.call('pexpire', clients(own), life) end
 end
-text = table.concat(uses)
-if state ~= '' or changed then redis.call('set', KEYS[1], text, 'PX', lives.e) end
-return {string.format('%.0f', now), text}
+local left = redis.call('pttl', KEYS[1])
+if #lines == 0 then
+  if left ~= -2 then redis.call('del', KEYS[1]) end
+elseif life > 0 or #lines < read then
+  redis.call('set', KEYS[1], table.concat(lines), 'PX', math.max(left, life, 1))
+end
+return uses
