@@ -118,7 +118,7 @@ func (d *Directory) present(l *look) {
 
 // settleLocked publishes what an established client does.
 func (d *Directory) settleLocked(own *terms.Terms) {
-	until := d.standing.Until()
+	until, _ := d.standing.Until()
 	d.until.Store(&until)
 	now := clock.Now()
 	if record := d.recordLocked(own, 0, 1); record != nil {

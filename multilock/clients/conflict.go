@@ -42,7 +42,7 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 			now := clock.Now()
 			if d.toldLocked(i, a, own, asked) && published {
 				d.standing.Kept(i, asked, now, d.id.Lease)
-				until := d.standing.Until()
+				until, _ := d.standing.Until()
 				d.until.Store(&until)
 			}
 			d.compareLocked(now)

@@ -157,7 +157,7 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 		p := n.Process()
 		if p.Run != "" {
 			if at.process.Run == "" {
-				d.standing.Begin()
+				d.standing.Begin(now)
 				d.until.Store(nil)
 			}
 			at.process, at.left = p, now
@@ -218,11 +218,12 @@ func (d *Directory) Retract() {
 		return
 	}
 	d.mu.Lock()
-	published, established := d.published, d.standing.Until() != (clock.Instant{})
+	published := d.published
+	_, settled := d.standing.Until()
 	d.mu.Unlock()
 	for i, n := range d.Nodes {
 		n.Present(nil)
-		if established {
+		if settled {
 			n.Send(script.Withdraw(d.by), poll.Nobody{}, i)
 		}
 		if published {

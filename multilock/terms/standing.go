@@ -53,27 +53,30 @@ type Round struct {
 //
 // It reads no clock, and its zero value is a newcomer.
 type Standing struct {
-	until clock.Instant   // established until then
-	pause clock.Instant   // no look before
-	kept  []clock.Instant // when each master was sent what it kept last
+	settled bool
+	until   clock.Instant   // established until then, if settled
+	kept    []clock.Instant // when each master was sent what it kept last
+	refused bool
+	pause   clock.Instant // no look before, if refused
 }
 
 // Established reports whether the client may take locks.
-func (s *Standing) Established(now clock.Instant) bool { return now.Left(s.until) > 0 }
+func (s *Standing) Established(now clock.Instant) bool { return s.settled && now.Left(s.until) > 0 }
 
-// Until returns when the client ceases to be established.
-func (s *Standing) Until() clock.Instant { return s.until }
+// Until returns when the client ceases to be established. settled is false if it never was.
+func (s *Standing) Until() (until clock.Instant, settled bool) { return s.until, s.settled }
 
 // MayLook reports whether a newcomer that is asked for a lock looks at how others use its masters.
 func (s *Standing) MayLook(now clock.Instant) bool {
-	return !s.Established(now) && now.Left(s.pause) <= 0
+	return !s.Established(now) && !(s.refused && now.Left(s.pause) > 0)
 }
 
 // Begin makes the client a newcomer: it has met a master that it did not know when it was established.
-func (s *Standing) Begin() { s.until = clock.Instant{} }
+func (s *Standing) Begin(now clock.Instant) { s.until = now }
 
 // Heard takes in a round, and returns what to do next.
 func (s *Standing) Heard(r *Round) Do {
+	s.refused = r.Refused
 	switch {
 	case r.Refused:
 		s.pause = r.Now.Add(r.Pause)
@@ -83,7 +86,8 @@ func (s *Standing) Heard(r *Round) Do {
 	case r.Did == Look:
 		return Apply
 	}
-	s.until, s.kept = r.Sent.Add(Moment), make([]clock.Instant, r.Of)
+	s.settled, s.until = true, r.Sent.Add(Moment)
+	s.kept = slices.Repeat([]clock.Instant{r.Sent.Add(-script.RecordLife)}, r.Of)
 	return Settle
 }
 
