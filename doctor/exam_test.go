@@ -457,7 +457,7 @@ const fiveRuns = "00000000 00000001 00000002 00000003 00000004"
 
 // inUse is the use of masters with these run ids by a client that is called name.
 func inUse(name, runs string) script.Use {
-	u := script.Use{Terms: &script.Terms{Lease: 30_000, Guard: 30_000}, State: script.Established, By: name}
+	u := script.Use{Terms: &script.Terms{Lease: 30_000, Guard: 30_000}, By: name}
 	for run := range strings.FieldsSeq(runs) {
 		u.Masters = append(u.Masters, script.Master{Run: run})
 	}
@@ -469,14 +469,10 @@ func inUse(name, runs string) script.Use {
 func TestOtherSets(t *testing.T) {
 	const other = "00000000 11111111 22222222"
 	part := func(u script.Use, id string) script.Use { u.Part = id; return u }
-	late, candidate, elsewhere := inUse("orders", other), inUse("orders", other), part(inUse("orders", other), "2")
-	late.Age = 2 * published.Milliseconds()
-	candidate.State = script.Candidate
+	elsewhere := part(inUse("orders", other), "2")
 	for _, uses := range [][]script.Use{
 		{inUse("orders", fiveRuns)},
 		{inUse("orders", "00000000 00000001 00000002 00000003")},
-		{late},
-		{candidate},
 		{part(inUse("orders", fiveRuns), "1"), elsewhere},
 	} {
 		facts := well(5)
