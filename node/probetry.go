@@ -65,6 +65,9 @@ func (p *probe) rights() []right {
 		right{"+info", []any{"INFO", "server"}, "the master's age is unknown, and it grants nothing unless the restart guard is off"},
 		right{"+client|id", []any{"CLIENT", "ID"}, noKill},
 		right{"+client|kill", []any{"CLIENT", "KILL", "ID", far}, noKill},
+		right{"+client|info", []any{"CLIENT", "INFO"}, "nobody notices clients of other databases of the same masters"},
+		right{"+zremrangebyscore", []any{"ZREMRANGEBYSCORE", p.Scratch, 0, 0}, noNames},
+		right{"+getrange", []any{"GETRANGE", p.Scratch, 0, 0}, noNames},
 	)
 	for pattern, key := range script.Families(p.Scratch, p.Start) {
 		all = append(all, right{"~" + pattern, []any{"EVALSHA", noHash, 1, key}, ""})
