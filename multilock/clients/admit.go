@@ -168,10 +168,14 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, by string, among poll
 	asked := clock.Now()
 	d.mu.Lock()
 	own := d.ownTermsLocked(asked)
+	over := by == d.by && d.standing.Over(asked, d.id.Lease)
 	d.mu.Unlock()
 	cmd := script.LookAtUses()
-	if do == terms.Apply {
+	switch {
+	case do == terms.Apply:
 		cmd = own.Publish(script.Candidate(by), terms.Moment)
+	case over:
+		cmd = script.Withdraw(by)
 	}
 	for i, n := range d.Nodes {
 		if n.Met() {

@@ -208,7 +208,7 @@ func (d *Directory) Ready(ctx context.Context) error {
 		return d.Unready("ready", "")
 	})
 	if err == nil && d.views.Load() == nil && d.introduced() && ctx.Err() == nil && d.Begin() {
-		d.hear(ctx, terms.Look, d.by, d.All())
+		d.hear(ctx, terms.Look, "", d.All())
 		d.End()
 		if err = d.refusal(); err != nil {
 			d.mu.Lock()

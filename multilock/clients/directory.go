@@ -197,9 +197,11 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 // denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
 // harms no lock.
 func (d *Directory) denied(i int, a script.Answer) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.deniedLocked(i, a)
+	if a.Outcome == script.Failed { // what a node answers at once may be told with d.mu held
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.deniedLocked(i, a)
+	}
 }
 
 func (d *Directory) deniedLocked(i int, a script.Answer) {

@@ -66,6 +66,12 @@ func (s *Standing) Established(now clock.Instant) bool { return s.settled && now
 // Until returns when the client ceases to be established. settled is false if it never was.
 func (s *Standing) Until() (until clock.Instant, settled bool) { return s.until, s.settled }
 
+// Over reports whether a client with this longest lease was established, and what it took then has ended: what it
+// sent before may have come late, and be taken back.
+func (s *Standing) Over(now clock.Instant, lease time.Duration) bool {
+	return s.settled && now.Left(s.until.Add(min(lease, longest))) <= 0
+}
+
 // MayLook reports whether a newcomer that is asked for a lock looks at how others use its masters.
 func (s *Standing) MayLook(now clock.Instant) bool {
 	return !s.Established(now) && !(s.refused && now.Left(s.pause) > 0)

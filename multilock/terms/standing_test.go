@@ -128,6 +128,8 @@ func (w *walk) round(c *member, did Do) {
 	own, by, life := w.own(c), "-", time.Duration(0)
 	if did == Apply {
 		by, life = script.Candidate(c.name), Moment
+	} else if c.Over(w.instant(), c.lease) {
+		by = c.name
 	}
 	r := &Round{Did: did, Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
 	views, over := make([]View, len(c.list)), false
