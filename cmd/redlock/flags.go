@@ -65,6 +65,23 @@ func (p *permits) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// anyPermits is --permits of commands that take none. They accept how many there are, as run and hold need it.
+type anyPermits bool
+
+// IsBool says that the flag needs no value.
+func (anyPermits) IsBool() bool { return true }
+
+// Decode parses what the user wrote.
+func (a *anyPermits) Decode(ctx *kong.DecodeContext) error {
+	*a = true
+	next := ctx.Scan.Peek()
+	_, err := strconv.Atoi(next.String())
+	if next.Type != kong.FlagValueToken && (next.Type != kong.UntypedToken || err != nil) {
+		return nil
+	}
+	return new(permits).UnmarshalText([]byte(ctx.Scan.Pop().String()))
+}
+
 // addresses are masters, separated by commas and perhaps spaces.
 type addresses []string
 

@@ -14,8 +14,8 @@ import (
 type inspectCmd struct {
 	fleetFlags
 
-	JSON    bool `name:"json" help:"Print JSON; times are in milliseconds."`
-	Permits bool `help:"Show who has permits of that name, instead of who has the lock."`
+	JSON    bool       `name:"json" help:"Print JSON; times are in milliseconds."`
+	Permits anyPermits `help:"Show who has permits of that name, instead of who has the lock."`
 	watchFlag
 	oneName
 }
@@ -27,7 +27,7 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 		return err
 	}
 	look := func(ctx context.Context, client *redlock.Client, out *page) error {
-		s := lookAt(ctx, client, name, i.Permits)
+		s := lookAt(ctx, client, name, bool(i.Permits))
 		if s.err != nil && len(s.queues) == 0 {
 			return refuse(s.err, called)
 		}

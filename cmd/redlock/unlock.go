@@ -9,9 +9,9 @@ import (
 type unlockCmd struct {
 	fleetFlags
 
-	Force   bool `help:"Required: confirms that you know that a holder may be at work."`
-	Permits bool `help:"Free all permits of that name, instead of the lock."`
-	Slot    *int `placeholder:"N" help:"With --permits: free this one only, as inspect --permits shows it."`
+	Force   bool       `help:"Required: confirms that you know that a holder may be at work."`
+	Permits anyPermits `help:"Free all permits of that name, instead of the lock."`
+	Slot    *int       `placeholder:"N" help:"With --permits: free this one only, as inspect --permits shows it."`
 	oneName
 }
 
