@@ -52,8 +52,9 @@ func gather(ctx context.Context, t *testing.T, f *fleet, n int, cfg redlock.Conf
 	t.Helper()
 	ctx, stop := context.WithCancel(ctx)
 	c := &crowd{t: t, f: f, clients: make([]*redlock.Client, n), holds: make([]*redlock.Hold, n), stop: stop, turns: make([]atomic.Int64, n)}
+	timeout := cfg.NodeTimeout
 	cfg = f.config(cfg)
-	cfg.Logger, cfg.NodeTimeout = nil, 0
+	cfg.Logger, cfg.NodeTimeout = nil, timeout
 	var begun sync.WaitGroup
 	begun.Add(n)
 	for i := range n {
@@ -199,9 +200,9 @@ func (c *crowd) suffer(ctx context.Context, kept bool, trigger func()) {
 		len(c.clients), before, during, lasted.Seconds(), back.Seconds(), lost, again, runtime.NumGoroutine(), goroutines)
 }
 
-// silence is how long a master may be silent without losing a connection: four times the longest NodeTimeout by default.
-// Half a second of it is for answers that are due when the silence is over.
-const silence = 4*500*time.Millisecond - 500*time.Millisecond
+// silence is how long a master may be silent without losing a connection: four times a NodeTimeout of a second. Half a
+// second of it is for answers that are due when the silence is over.
+const silence = 4*time.Second - time.Second/2
 
 // attempts returns how often a client may try to connect to a master within d. An attempt that a master accepts may take
 // a second, and each one after that twice as long, up to 8 s.
@@ -214,12 +215,12 @@ func attempts(d time.Duration) (n int) {
 }
 
 // TestOverloadStart: clients that start all at once all get their locks over the connections that they began with: two
-// to each master, since they wait. They keep both, and their holds, when all masters hang for a second.
+// to each master, since they wait. They keep both, and their holds, when all masters hang for two seconds.
 func TestOverloadStart(t *testing.T) {
 	ctx := begin(t)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	n, began := size(200, 1000), time.Now()
-	c := gather(ctx, t, f, n, redlock.Config{})
+	c := gather(ctx, t, f, n, redlock.Config{NodeTimeout: time.Second})
 	for i, now := range f.accepted(t) {
 		if most := (n + 1) * (1 + attempts(time.Since(began))); now.count > most { // one subscribes only over one that works
 			t.Errorf("%s was connected to %d times by %d clients, want at most %d", f.masters[i].Name(), now.count, n, most)
@@ -227,7 +228,7 @@ func TestOverloadStart(t *testing.T) {
 	}
 	c.suffer(ctx, true, func() {
 		f.each(t, (*containers.Master).Pause)
-		time.Sleep(time.Second)
+		time.Sleep(2 * time.Second) // longer than a NodeTimeout
 		f.each(t, (*containers.Master).Unpause)
 	})
 }
