@@ -20,7 +20,8 @@ local lock, owner, lease, proposal, ask = KEYS[1], ARGV[1], ARGV[2], ARGV[3], AR
 local shared = ARGV[5] == 'shared'
 -- #include names.lua
 local queue, counter = 'redlock_wait:' .. name, 'redlock_fence:' .. name
-local free = lease ~= '' and redis.call('exists', lock, queue, shared and 'redlock_read:' .. name or lock) == 0
+local free = lease ~= '' and
+  (shared and redis.call('exists', lock, queue, 'redlock_read:' .. name) or redis.call('exists', lock, queue)) == 0
 
 if shared or not free then
   -- #include readers.lua
@@ -102,8 +103,12 @@ if shared or not free then
     end
   end
   if shared or inside then
-    redis.call('set', counter, last or proposal, 'px', ttl)
-    return last and {1, token} or 1
+    if last then
+      redis.call('pexpire', counter, ttl)
+      return {1, token}
+    end
+    redis.call('set', counter, proposal, 'px', ttl)
+    return 1
   end
 end
 

@@ -73,7 +73,9 @@ func TestWords(t *testing.T) {
 
 // replies are answers of scripts.
 var replies = []any{
-	int64(0), int64(1), int64(-1), redis.Error("ERR no"), []any{int64(1), int64(50)}, []any{int64(0), int64(50)},
+	int64(0), int64(1), int64(-1), redis.Error("ERR no"),
+	[]any{int64(1), int64(50)},
+	[]any{int64(0), int64(50)},
 	[]any{int64(0), int64(0), int64(9), []byte("me")},            // taken
 	[]any{int64(0), int64(0), int64(9), []byte("me"), int64(3)},  // and in the queue
 	[]any{int64(1), int64(2), int64(0), int64(-1)},               // of renewals

@@ -21,7 +21,7 @@ local shared = ARGV[3] == 'shared'
 -- #include freed.lua
 local queue = 'redlock_wait:' .. name
 local mine = not shared and redis.call('hdel', lock, owner) == 1
-local there = redis.call('exists', queue, lock, lock) -- 1: somebody waits; 2: somebody has it; 3: both
+local there = shared and 1 or redis.call('exists', lock, queue)
 if there == 0 and not next then
   if not mine then
     return 0
@@ -29,7 +29,8 @@ if there == 0 and not next then
   redis.call('publish', freed, note)
   return 1
 end
-if shared and there == 2 and not next then
+local waits = there == 2 or there == 1 and redis.call('exists', queue) == 1
+if shared and not waits and not next then
   -- The last reader leaves a lock that nobody waits for.
   local readers = 'redlock_read:' .. name
   local first = redis.call('zrange', readers, '0', '1')
@@ -43,10 +44,9 @@ if shared and there == 2 and not next then
   end
 end
 
-local waits = there % 2 == 1
 -- #include handon.lua
 local holder, wrong
-if there > 1 then
+if shared or there == 2 or not waits then -- else the lock is free
   holder, wrong = holderOf(owner)
 end
 if shared and holder == owner then

@@ -75,12 +75,15 @@ end
 for i = 3, #ARGV, 4 do
   local lock, owner, token, count = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
   -- #include names.lua
-  local fields, ok, answer = call('hrandfield', lock, '2', 'withvalues'), true, 1
-  local there = fields[1] == owner
+  local there, ok, answer = false, true, 1
   if count == 'shared' then
+    local fields = call('hrandfield', lock, '2', 'withvalues')
     there = fields[1] == 'mode' and fields[2] == 'shared' and not fields[3] and extend(lock, name, owner)
+  else
+    local fields = call('hrandfield', lock, '2')
+    there = fields[1] == owner and not fields[2]
   end
-  if not there or fields[3] then
+  if not there then
     ok, answer = pcall(restore, lock, name, owner, token, count)
     if not ok and type(answer) == 'string' then
       answer = redis.error_reply(answer) -- what pcall caught is the answer to its own hold
