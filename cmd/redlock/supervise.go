@@ -61,6 +61,12 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 	defer wake.Stop()
 	exited, gone, ended := c.ends().exited, c.ends().gone, h.Context().Done()
 	var giveUp <-chan time.Time
+	why := func() error {
+		if steps.did == leave {
+			return nil
+		}
+		return cmp.Or(lost, context.Cause(h.Context()), redlock.ErrLost)
+	}
 	for {
 		select {
 		case code = <-exited:
@@ -72,7 +78,7 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 			if exited != nil {
 				code = <-exited // sent before gone was closed
 			}
-			return code, lost
+			return code, why()
 		case sig := <-signals:
 			c.forward(sig, valid)
 		case <-ended:
@@ -80,7 +86,7 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 		case <-wake.C:
 		case <-giveUp:
 			log.Error("some of the command's processes do not die")
-			return exitSignal + 9, lost
+			return exitSignal + 9, why()
 		}
 		now := time.Now()
 		switch {
@@ -99,7 +105,7 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 				again = min(again, stillStopped)
 			}
 		case term:
-			if lost = cmp.Or(context.Cause(h.Context()), redlock.ErrLost); idle {
+			if idle {
 				lost = fmt.Errorf("it was stopped for %v", lease)
 			}
 			log.Warn("the hold is ending: TERM to the command", "left", max(0, left).Round(time.Millisecond))
