@@ -301,17 +301,22 @@ func TestCostOfAFirstLock(t *testing.T) {
 func TestOthersStopNobodyLong(t *testing.T) {
 	t.Parallel()
 	all := []int{0, 1, 2, 3, 4}
-	plant := func(text func(m *redlocktest.Master) string, places ...int) func(*testing.T, *redlocktest.Fleet) {
+	set := func(text string, places ...int) func(*testing.T, *redlocktest.Fleet) {
 		return func(_ *testing.T, fleet *redlocktest.Fleet) {
 			for _, i := range places {
-				fleet.Master(i).Set("redlock_sets", text(fleet.Master(i)))
+				fleet.Master(i).Set("redlock_sets", text)
 			}
 		}
 	}
-	line := func(terms string) func(*redlocktest.Master) string {
-		return func(m *redlocktest.Master) string {
-			return m.Get("redlock_sets") + fmt.Sprintf("e %d x %s\n", time.Now().Add(time.Hour).UnixMilli(), terms)
+	forged := func(life time.Duration, terms func(m *redlocktest.Master) string, places ...int) func(*testing.T, *redlocktest.Fleet) {
+		return func(t *testing.T, fleet *redlocktest.Fleet) {
+			for _, i := range places {
+				forge(t, fleet, i, life, terms(fleet.Master(i)))
+			}
 		}
+	}
+	as := func(terms string) func(*redlocktest.Master) string {
+		return func(*redlocktest.Master) string { return terms }
 	}
 	for name, do := range map[string]func(*testing.T, *redlocktest.Fleet){
 		"a canary that crashes": func(t *testing.T, fleet *redlocktest.Fleet) {
@@ -320,14 +325,17 @@ func TestOthersStopNobodyLong(t *testing.T) {
 			expect(t, "TryLock of the canary", err, redlock.ErrOverlap)
 			expect(t, "Close", c.Close())
 		},
-		"other masters":       plant(line(`{"masters":[{"run":"deadbeef"}],"lease":1000}`), 4),
-		"long leases":         plant(line(`{"masters":[{"run":"deadbeef"}],"lease":999999999}`), 4),
-		"no terms":            plant(line(`[]`), all...),
-		"66 MB at a majority": plant(func(*redlocktest.Master) string { return strings.Repeat("x", 66<<20) }, 0, 1, 2),
-		"many uses":           plant(func(*redlocktest.Master) string { return strings.Repeat("e 9999999999999 x {}\n", 3000) }, 0, 1, 2),
-		"longer leases of its own masters, at one": plant(func(m *redlocktest.Master) string {
-			return m.Get("redlock_sets") + strings.ReplaceAll(m.Get("redlock_sets"), `"lease":`, `"lease":9999`)
-		}, 4),
+		"other masters":       forged(time.Minute, as(`{"masters":[{"run":"deadbeef"}],"lease":1000}`), 4),
+		"long leases":         forged(time.Minute, as(`{"masters":[{"run":"deadbeef"}],"lease":999999999}`), 4),
+		"no terms":            forged(time.Minute, as(`[]`), all...),
+		"66 MB at a majority": set(strings.Repeat("x", 66<<20), 0, 1, 2),
+		"many uses": func(t *testing.T, fleet *redlocktest.Fleet) {
+			set(strings.Repeat("x {}\n", 3000), 0, 1, 2)(t, fleet)
+			forged(time.Minute, as("{}"), 0, 1, 2)(t, fleet)
+		},
+		"longer leases of its own masters, for an hour": forged(time.Hour, func(m *redlocktest.Master) string {
+			return strings.ReplaceAll(published(m), `"lease":`, `"lease":9999`)
+		}, all...),
 		"another type": func(_ *testing.T, fleet *redlocktest.Fleet) {
 			for _, m := range fleet.Masters() {
 				m.Del("redlock_sets")

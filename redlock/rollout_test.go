@@ -353,8 +353,7 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 		two, err := moving.LockFor(t.Context(), s.name, time.Hour)
 		expect(t, "LockFor", err)
 		synctest.Wait()
-		_, terms, _ := strings.Cut(s.fleets["b"].Master(0).Get("redlock_sets"), "{")
-		terms = "{" + strings.Replace(terms, `"now":["a","b"],"next":["b","c"]`, `"now":["b","d"]`, 1)
+		terms := strings.Replace(published(s.fleets["b"].Master(0)), `"now":["a","b"],"next":["b","c"]`, `"now":["b","d"]`, 1)
 		for _, fleet := range s.fleets {
 			each(fleet, 0, 3, (*redlocktest.Master).Freeze)
 		}
@@ -362,8 +361,8 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 		for _, fleet := range s.fleets {
 			each(fleet, 0, 3, (*redlocktest.Master).Thaw)
 		}
-		for _, m := range s.fleets["b"].Masters() {
-			m.Set("redlock_sets", fmt.Sprintf("e %d x %s", time.Now().UnixMilli(), terms))
+		for i := range 3 {
+			forge(t, s.fleets["b"], i, time.Minute, terms)
 		}
 		time.Sleep(5 * time.Second)
 		expect(t, "TryLock", second(moving.TryLock(t.Context(), stays)), redlock.ErrRoute)

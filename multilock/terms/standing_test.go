@@ -102,7 +102,7 @@ func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, answer
 		}
 		w.after(late(), func() {
 			now := w.now + m.ahead
-			m.uses = slices.DeleteFunc(m.uses, func(u use) bool { return u.by == by || u.by == by+"?" || u.ends <= now })
+			m.uses = slices.DeleteFunc(m.uses, func(u use) bool { return u.by == by || u.by == by+"?" || u.ends <= now || u.ends > now+2*time.Minute })
 			v := View{Master: Master{Run: fmt.Sprint(i, ".", m.run)}, At: asked}
 			for _, u := range m.uses {
 				v.Uses = append(v.Uses, script.Use{Terms: u.terms, Text: u.text, By: u.by})

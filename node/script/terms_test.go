@@ -61,6 +61,12 @@ func TestUses(t *testing.T) {
 		do(LookAtUses(), "a B")
 		time.Sleep(15 * time.Second)
 		do(Withdraw("B")) // A was killed
+		do(terms("a").Publish("A", time.Minute))
+		m.Skew(-2 * time.Minute)
+		do(LookAtUses()) // its clock went back, and A would count for three minutes
+		m.Skew(0)
+		do(terms("a").Publish("A", time.Hour))
+		do(LookAtUses()) // forged
 		for _, garbage := range []string{strings.Repeat("x", 1<<20), "e 1 2\nx\n\n", "x [\n"} {
 			m.Set(setsKey, garbage)
 			do(LookAtUses())

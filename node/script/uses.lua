@@ -11,7 +11,7 @@
 -- Called by Terms.Publish and LookAtUses: no lock depends on it. A string that is too long, or no string,
 -- counts as empty, and is replaced. A repeat only makes the client count for longer.
 local client, life, own = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local most, longest = 64, 65536
+local most, longest, furthest = 64, 65536, 120000
 local text = redis.pcall('getrange', KEYS[1], 0, longest)
 if text.err and not string.find(text.err, 'WRONGTYPE') then return text end
 if text.err or #text > longest then text = '' end
@@ -29,6 +29,8 @@ for by, terms in string.gmatch(text, '(%S+) ([^\n]+)\n') do
   if read <= most and not (life > 0 and terms == own) then
     redis.call('zrem', clients(terms), client, client .. '?')
     redis.call('zremrangebyscore', clients(terms), '-inf', now)
+    -- Nobody counts for more than a minute: the clock went back, or it is forged.
+    redis.call('zremrangebyscore', clients(terms), string.format('(%.0f', now + furthest), '+inf')
     if redis.call('zcard', clients(terms)) > 0 then
       keep(by, terms)
       uses[#uses + 1], uses[#uses + 2] = by, terms
