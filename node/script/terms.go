@@ -175,12 +175,17 @@ type Use struct {
 	By   string // the client that published them last; its record has this ID
 }
 
-// maxMasters is how many masters terms may have: more than any client uses.
-const maxMasters = 64
+const (
+	maxMasters = 64 // that terms may have: more than any client uses
+	maxUses    = 64 // that a master keeps
+)
 
 // ReadUses returns the uses that a master knows, other than the client's own. ok is false if the reply is not
 // one to Publish or LookAtUses.
 func ReadUses(reply any) (list []Use, ok bool) {
+	if many, _ := reply.([]any); len(many) > 2*maxUses {
+		return nil, false
+	}
 	words, err := redis.Strings(reply, nil)
 	if err != nil || len(words)%2 != 0 {
 		return nil, false
