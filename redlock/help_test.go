@@ -104,8 +104,8 @@ func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, te
 	t.Helper()
 	conn := fleet.Pools()[i].Get()
 	defer conn.Close()
-	words := new(script.Terms).Publish("x", life).Words(nil, false)
-	words[len(words)-1] = terms
+	words := new(script.Terms).Publish("x", life, time.Time{}).Words(nil, false)
+	words[len(words)-2] = terms
 	if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
 		t.Fatalf("forging %s: %v", terms, err)
 	}

@@ -126,7 +126,7 @@ func (d *Directory) settleLocked(own *terms.Terms) {
 		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
 	}
 	for i, n := range d.Nodes {
-		n.Send(own.Publish(d.by, terms.Life(d.id.Lease)), d.receiver(own, now, true), i)
+		n.Send(d.publish(own, d.by, terms.Life(d.id.Lease), i), d.receiver(own, now, true), i)
 		n.Noted(true)
 	}
 }
@@ -171,13 +171,13 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, by string, among poll
 	over := by == d.by && d.standing.Over(asked, d.id.Lease)
 	d.mu.Unlock()
 	cmd := script.LookAtUses()
-	switch {
-	case do == terms.Apply:
-		cmd = own.Publish(script.Candidate(by), terms.Moment)
-	case over:
+	if over {
 		cmd = script.Withdraw(by)
 	}
 	for i, n := range d.Nodes {
+		if do == terms.Apply {
+			cmd = d.publish(own, script.Candidate(by), terms.Moment, i)
+		}
 		if n.Met() {
 			n.Send(cmd, p, i)
 		} else {

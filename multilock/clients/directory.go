@@ -121,11 +121,17 @@ func (d *Directory) notes(i int) []node.Note {
 	if !d.standing.Established(now) {
 		return []node.Note{{Cmd: script.LookAtUses(), To: d.receiver(own, now, false)}}
 	}
-	list := []node.Note{{Cmd: own.Publish(d.by, terms.Life(d.id.Lease)), To: d.receiver(own, now, true)}}
+	list := []node.Note{{Cmd: d.publish(own, d.by, terms.Life(d.id.Lease), i), To: d.receiver(own, now, true)}}
 	if record := d.recordLocked(own, holds, waits); record != nil {
 		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
 	}
 	return list
+}
+
+// publish returns the command that publishes own as by at master i.
+func (d *Directory) publish(own *terms.Terms, by string, life time.Duration, i int) *script.Command {
+	at, _ := d.Nodes[i].Time(clock.Now())
+	return own.Publish(by, life, at)
 }
 
 // recordLocked returns the command that publishes the client's record, nil if it keeps none.

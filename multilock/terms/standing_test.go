@@ -94,6 +94,7 @@ func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, answer
 	asked, text := w.instant(), own.Text()
 	for k, i := range c.list {
 		m := w.masters[i]
+		sent := w.now + m.ahead
 		late := func() time.Duration {
 			if m.slow {
 				return w.upTo(3 * time.Second)
@@ -108,7 +109,7 @@ func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, answer
 				v.Uses = append(v.Uses, script.Use{Terms: u.terms, Text: u.text, By: u.by})
 			}
 			if life > 0 {
-				m.uses = append(m.uses, use{by, text, own, now + life})
+				m.uses = append(m.uses, use{by, text, own, min(now, sent+2*time.Second) + life})
 			}
 			w.after(late(), func() { w.run(c, func() { answered(k, v) }) })
 		})

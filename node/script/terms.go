@@ -145,11 +145,16 @@ func shared(masters []Master) []Master {
 const OnHost = " on "
 
 // Publish publishes the terms at a master for life, in place of what client published there before, and asks
-// for those of others. ReadUses reads the reply.
+// for those of others. ReadUses reads the reply. sent is what the master's clock shows, as far as is known, or
+// zero: what it gets more than 2 s later counts for so much less, as that of a client that ended meanwhile.
 //
 // Cost: one script call, some 30 µs of the master's time.
-func (t *Terms) Publish(client string, life time.Duration) *Command {
-	return uses(client, life.Milliseconds(), t.Text())
+func (t *Terms) Publish(client string, life time.Duration, sent time.Time) *Command {
+	var at int64
+	if !sent.IsZero() {
+		at = sent.UnixMilli()
+	}
+	return uses(client, life.Milliseconds(), t.Text(), at)
 }
 
 // Candidate is what a client publishes its terms as before it is established.
@@ -159,7 +164,7 @@ func Candidate(client string) string { return client + "?" }
 func LookAtUses() *Command { return Withdraw("-") }
 
 // Withdraw takes back what client published, and asks as LookAtUses does. Cost: one script call.
-func Withdraw(client string) *Command { return uses(client, 0, "") }
+func Withdraw(client string) *Command { return uses(client, 0, "", 0) }
 
 // usesSource is the script. It is rare, so it is sent whole each time.
 var usesSource = text("uses.lua")

@@ -7,16 +7,18 @@
 --          candidate, which ends when it publishes without
 -- ARGV[2]  ms for which it counts; 0 if it only asks, and takes back what it published
 -- ARGV[3]  its terms, on one line
+-- ARGV[4]  this master's clock when that was sent, in ms: what comes late does not count for longer; 0: unknown
 -- returns  a list: for each of the other terms in use, who published them last, and they
 -- Called by Terms.Publish and LookAtUses: no lock depends on it. A string that is too long, or no string,
 -- counts as empty, and is replaced. A repeat only makes the client count for longer.
-local client, life, own = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local most, longest, furthest = 64, 65536, 120000
+local client, life, own, sent = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+local most, longest, furthest, slack = 64, 65536, 120000, 2000
 local text = redis.pcall('getrange', KEYS[1], 0, longest)
 if text.err and not string.find(text.err, 'WRONGTYPE') then return text end
 if text.err or #text > longest then text = '' end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local from = sent > 0 and math.min(now, sent + slack) or now
 
 local uses, lines, size, read = {}, {}, 0, 0
 local function clients(terms) return KEYS[1] .. ':' .. redis.sha1hex(terms) end
@@ -39,7 +41,8 @@ for by, terms in string.gmatch(text, '(%S+) ([^\n]+)\n') do
 end
 if life > 0 and #lines < most and size + #client + #own + 2 <= longest then
   keep(client, own)
-  redis.call('zadd', clients(own), string.format('%.0f', now + life), client)
+  local before = tonumber(redis.call('zscore', clients(own), client) or 0) -- what comes late takes nothing back
+  redis.call('zadd', clients(own), string.format('%.0f', math.max(before, from + life)), client)
   redis.call('zrem', clients(own), client .. '?')
   if redis.call('pttl', clients(own)) < life then redis.call('pexpire', clients(own), life) end
 end
