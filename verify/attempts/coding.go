@@ -327,7 +327,7 @@ func (c *coder) vote(p *attempt.Attempt, m int) {
 // makes no difference any more.
 func (c *coder) holds(p *attempt.Attempt, m int) {
 	x := &p.Masters[m]
-	longer := x.Voted && p.Until.Sub(x.Until) < 0
+	longer := x.Voted && p.Until.Sub(x.Until) < 0 && c.clock.Left(x.Until) > 0
 	open := uint8(0)
 	if !x.Reached {
 		open = uint8(x.Open)
