@@ -264,8 +264,11 @@ func (k *Case) wish(c int, key uint8) attempt.Wish {
 }
 
 func (k *Case) watches(key uint8) bool {
-	return k.Wishes == "" && k.Watch || k.Wishes != "" && k.Wishes[key] != 'f'
+	return k.Wishes == "" && (k.Watch || key == tookOver) || k.Wishes != "" && k.Wishes[key] != 'f'
 }
+
+// tookOver is the entry of a caller that takes over what its client keeps: it is renewed, since it may do with less.
+const tookOver = 1
 
 func (k *Case) limits(key uint8) bool { return k.Wishes != "" && k.Wishes[key] == 'l' }
 

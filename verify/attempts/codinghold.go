@@ -21,11 +21,8 @@ func (c *coder) entries(caller int, of *Caller) {
 		p.RenewAt = c.instant(p.RenewAt)
 	}
 	shared := len(p.Entries)
-	if c.k.Enters == 0 {
+	if c.k.Enters == 0 && c.k.Keepers == 0 {
 		of.Inside, shared = 1, 1
-		if p.State == attempt.Kept {
-			of.Inside, shared = 0, 0
-		}
 		p.Counted = 1
 	} else {
 		of.Inside, of.Orphaned = c.u8(of.Inside), c.u8(of.Orphaned)
@@ -50,7 +47,7 @@ func (c *coder) entries(caller int, of *Caller) {
 		if e.Round == 0 || e.State != attempt.Asked {
 			ago = 0
 		}
-		if c.k.Enters > 0 {
+		if c.k.Enters+c.k.Keepers > 0 {
 			two(c, &key, &e.State)
 			ago = uint32(c.u8(uint8(ago)))
 		}

@@ -256,9 +256,7 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 		x.share(it, c)
 	case p.kept():
 		x.free(it, func(w *World) {
-			ev := attempt.Event{Kind: attempt.Enter, Key: uint8(0), Wish: k.wish(c, 0)}
-			ev.Wish.Watched = true // as that of one that is renewed
-			w.step(k, c, ev, 0)
+			w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: uint8(tookOver), Wish: k.wish(c, tookOver)}, 0)
 		})
 	case it.Comes > 0 && p.over():
 		x.maybe(it, func(w *World) {
