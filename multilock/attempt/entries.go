@@ -108,23 +108,22 @@ func (c *Attempt) changed(conf *Config, now clock.Instant, ev *Event, out *Effec
 
 // count has the masters set the hold count, unless they have it, or have yet to answer to another one.
 func (c *Attempt) count(conf *Config, now clock.Instant, out *Effects) {
-	n := len(c.Entries)
 	for i := range c.Rounds {
 		if r := &c.Rounds[i]; r.Command == Count && !r.Settled {
 			return
 		}
 	}
-	if n == c.Counted {
-		return
-	}
-	r := Round{Command: Count, Count: n}
+	r := Round{Command: Count, Count: len(c.Entries)}
 	for i := range c.Entries {
 		if e := &c.Entries[i]; e.State == Asked {
 			e.Round = c.Round + 1
 			r.Lease = max(r.Lease, e.Lease)
 		}
 	}
-	c.Counted = n
+	if r.Count == c.Counted && r.Lease == 0 {
+		return
+	}
+	c.Counted = r.Count
 	c.send(now, All(conf.Masters), r, out)
 }
 

@@ -58,26 +58,20 @@ func (c *Attempt) told(conf *Config, now clock.Instant, r *Round, ev *Event, out
 		c.revalue(conf, now)
 	}
 	result := r.tally(conf, ev)
+	if result == Denied && c.has() && r.Shared != c.Want.Shared {
+		result = Failed // masters that share the lock by now know no writer
+	}
 	if result == Pending {
 		return
 	}
-	if result == Denied && c.has() {
-		if r.Shared == c.Want.Shared {
-			c.end(conf, now, Lost, out)
-			out.Settled, out.Result = r.Number, Denied
-			return
-		}
-		result = Failed // masters that share the lock by now know no writer
-	}
 	out.Settled, out.Result = r.Number, result
-	if c.State != Held {
-		return
-	}
-	if r.Command == Count {
+	switch {
+	case result == Denied && c.has():
+		c.end(conf, now, Lost, out)
+	case c.State != Held:
+	case r.Command == Count:
 		c.counted(conf, now, r.Number, result == Confirmed, ev, out)
-		return
-	}
-	if r.Renewal {
+	case r.Renewal:
 		c.renewed(conf, now, result == Confirmed, ev)
 	}
 }

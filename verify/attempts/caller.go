@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/bits"
+	"slices"
 
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
@@ -324,6 +325,15 @@ func (w *World) checkCounts(k *Case, c int) {
 	}
 }
 
+// asked reports whether an entry is asked for, and counting whether a round is under way that may confirm one.
+func (c *Caller) asked() bool {
+	return slices.ContainsFunc(c.Entries, func(e attempt.Entry) bool { return e.State == attempt.Asked })
+}
+
+func (c *Caller) counting() bool {
+	return slices.ContainsFunc(c.Rounds[:], func(r attempt.Round) bool { return r.Command == attempt.Count && !r.Settled })
+}
+
 // checkEntries looks at what the entries of a hold are promised.
 func (w *World) checkEntries(k *Case, c int) {
 	p := &w.Callers[c]
@@ -342,6 +352,8 @@ func (w *World) checkEntries(k *Case, c int) {
 		}
 	}
 	switch {
+	case p.State == attempt.Held && p.asked() && !p.counting():
+		w.violate(unasked)
 	case lasts && !p.Due && !p.Meant && !p.renewing():
 		w.violate(unrenewed)
 	case p.Due && !wants && !p.Asleep:

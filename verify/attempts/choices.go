@@ -11,6 +11,7 @@ const (
 	freedUnder   = "entries: a hold was given back under an entry that was not"
 	heldByNobody = "entries: a hold goes on that nobody has an entry of"
 	miscounted   = "entries: a master that answered all counts fewer than there are"
+	unasked      = "entries: an entry is asked for, and no round is under way that asks"
 	unrenewed    = "entries: an entry wants renewals, and there are none any more"
 	unwanted     = "entries: a renewal is due that no entry wants"
 )
