@@ -141,7 +141,7 @@ func (c *Attempt) start(conf *Config, now clock.Instant, ev *Event, out *Effects
 	c.Try, c.Begun, c.HeldUntil = 1, now, now
 	c.Entries = append(c.Entries, Entry{Key: ev.Key, Wish: ev.Wish})
 	c.State = Asking
-	c.ask(conf, now, ev, 0, out)
+	c.ask(conf, now, ev, out)
 }
 
 // answer counts the answer of a master to a round.
@@ -209,10 +209,10 @@ func (c *Attempt) due(conf *Config, now clock.Instant, ev *Event, out *Effects) 
 	case c.State == Paused && reached(now, c.AskAt):
 		c.State = Asking
 		c.Masters = [Max]Master{} // each try is judged by its own answers
-		c.ask(conf, now, ev, 0, out)
+		c.ask(conf, now, ev, out)
 	case (c.State == Waiting || c.State == Minority) && reached(now, c.AskAt):
 		c.takeStock(conf, out)
-		c.ask(conf, now, ev, 0, out)
+		c.ask(conf, now, ev, out)
 	case c.State == Kept && reached(now, c.KeepUntil):
 		c.end(conf, now, Released, out)
 	}

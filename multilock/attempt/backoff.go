@@ -42,7 +42,7 @@ func (c *Attempt) backOff(conf *Config, now clock.Instant, ev *Event, out *Effec
 		// What the masters said before tells nothing of those that have not handed off.
 		c.takeStock(conf, out)
 		c.State = Waiting
-		c.ask(conf, now, ev, 0, out)
+		c.ask(conf, now, ev, out)
 	case c.holder(conf, false) != Nobody:
 		c.yield(conf, now, ev, out)
 	default:
@@ -63,17 +63,17 @@ func (c *Attempt) yield(conf *Config, now clock.Instant, ev *Event, out *Effects
 			named |= 1 << i
 		}
 	}
-	at := c.newOwner(Waiting, out)
-	out.Release, out.Yield = at&named, at&^named
-	c.ask(conf, now, ev, at, out)
+	c.newOwner(Waiting, out)
+	out.Release, out.Yield = out.Release&named, out.Release&^named
+	c.ask(conf, now, ev, out)
 	c.sooner(conf, now, ev, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
 }
 
 // giveWay gives back what the owner has, and enters the queue again as a new one.
 func (c *Attempt) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.BackOffs++
-	at := c.newOwner(Waiting, out)
-	c.ask(conf, now, ev, at, out)
+	c.newOwner(Waiting, out)
+	c.ask(conf, now, ev, out)
 }
 
 // stepAside gives back what the owner has, and leaves the queue for a random time: longer each time. In
@@ -105,9 +105,8 @@ func (c *Attempt) recall(conf *Config, now clock.Instant, ev *Event, out *Effect
 
 // newOwner gives back what the owner may have, and goes on in a state as a new one, at its old place in the
 // queue. An owner is never used again, so that its release frees only what it should.
-func (c *Attempt) newOwner(state State, out *Effects) (at Set) {
-	at = c.Claimed()
-	out.NewOwner, out.Release = true, at
+func (c *Attempt) newOwner(state State, out *Effects) {
+	out.NewOwner, out.Release = true, c.Claimed()
 	c.State = state
 	c.Try++
 	c.Rounds = [maxRounds]Round{}
@@ -116,5 +115,4 @@ func (c *Attempt) newOwner(state State, out *Effects) (at Set) {
 		m := &c.Masters[i]
 		*m = Master{Said: m.Said, Outcome: m.Outcome, Hopeless: m.Hopeless, Holder: m.Holder, Free: m.Free, Ahead: m.Ahead}
 	}
-	return at
 }

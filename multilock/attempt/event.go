@@ -147,16 +147,16 @@ func (e *Event) draw(d time.Duration, out *Effects) time.Duration {
 // Effects are what a step of an [Attempt] wants done, in this order. Everything else can be read off the
 // attempt: its state, when to wake it, when it is to be renewed.
 type Effects struct {
-	// NewOwner: the owner so far is given up, and what follows is asked for by a new one: no owner is used for
-	// two tries. Where the new one goes on waiting, it enters the queues of the masters in Enter with Round, and
-	// nothing more. Then what the old one has is released at the masters in Release and Yield, and it leaves their
-	// queues. At those in Yield the lock is not handed off, but stays free.
-	NewOwner              bool
-	Enter, Release, Yield Set
+	// NewOwner: the owner so far is given up, and Round is a new one's: no owner is used for two tries.
+	NewOwner bool
 
 	// Send: send Round to these masters.
 	Send  Set
 	Round Round
+
+	// What the owner before has is released at these masters, and it leaves their queues. At those in Yield the lock
+	// is not handed off, but stays free.
+	Release, Yield Set
 
 	// Settled is a round that was decided, 0 if none was. Result says how.
 	Settled uint32

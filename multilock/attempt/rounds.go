@@ -35,7 +35,6 @@ type Round struct {
 	Count   int           // of Extend and Count: the hold count
 	Shared  bool          // it was sent for a reader
 
-	Mute            Set // behind it comes the release of the owner before: what these answer tells nothing
 	Yes, No, Silent Set // what masters answered
 	Renewal         bool
 	Settled         bool
@@ -62,7 +61,7 @@ func (c *Attempt) send(now clock.Instant, at Set, r Round, out *Effects) {
 	c.Rounds[maxRounds-1] = r
 	out.Send, out.Round = at, r
 	for i := range c.Masters {
-		if (at | r.Mute).Has(i) {
+		if at.Has(i) {
 			c.Masters[i].Open++
 		}
 	}
@@ -125,15 +124,13 @@ func (r *Round) result(conf *Config) Result {
 	return Pending
 }
 
-// ask asks all masters for the lock. A new owner only enters the queues of those in enter: the release of the
-// one before comes behind.
-func (c *Attempt) ask(conf *Config, now clock.Instant, ev *Event, enter Set, out *Effects) {
+// ask asks all masters for the lock.
+func (c *Attempt) ask(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	pause, lease := c.times(conf, now, ev)
 	for i := range conf.Masters {
 		c.Masters[i].Latest = false
 	}
-	out.Enter = enter
-	c.send(now, All(conf.Masters)&^enter, Round{Command: c.command(conf, now), Lease: lease, Mute: enter}, out)
+	c.send(now, All(conf.Masters), Round{Command: c.command(conf, now, out), Lease: lease}, out)
 	c.Refreshing = false
 	c.AskAt = now.Add(pause)
 	if grid := min(conf.Grid, pause/4); grid > 0 {
@@ -144,9 +141,10 @@ func (c *Attempt) ask(conf *Config, now clock.Instant, ev *Event, enter Set, out
 
 // command returns what the next round sends. While somebody else surely has the lock it only
 // keeps the caller in the queue: a grant of one master would be in the way of the holder, who
-// may need that master to heal.
-func (c *Attempt) command(conf *Config, now clock.Instant) Command {
-	if c.Want.Wait && now.Left(c.HeldUntil) > 0 && !c.Refreshing && c.votes(conf) == 0 {
+// may need that master to heal. And so does a new owner, ahead of the release of the one before: then the lock is
+// handed to whoever began to wait first, which may be this one.
+func (c *Attempt) command(conf *Config, now clock.Instant, out *Effects) Command {
+	if out.NewOwner || c.Want.Wait && now.Left(c.HeldUntil) > 0 && !c.Refreshing && c.votes(conf) == 0 {
 		return Register
 	}
 	return Ask

@@ -280,7 +280,7 @@ func (s *story) check(before State, until clock.Instant, out *Effects) {
 		s.wrong = "it is held, and its validity is over"
 	case before == Held && s.State == Held && s.Until.Sub(until) < 0:
 		s.wrong = "its validity was cut"
-	case out.Release&out.Yield != 0 || (out.Release|out.Yield|out.Enter) != 0 && !out.NewOwner:
+	case out.Release&out.Yield != 0 || (out.Release|out.Yield) != 0 && !out.NewOwner:
 		s.wrong = fmt.Sprintf("it wants %+v", *out)
 	}
 }
@@ -296,9 +296,6 @@ func (s *story) effects(out *Effects) (told []string) {
 	say(out.Stock, "stock: outage %v", out.Outage)
 	say(out.Settled > 0, "#%d is %s", out.Settled, []string{"", "confirmed", "not confirmed", "denied"}[out.Result])
 	say(out.NewOwner, "owner %d", s.Try)
-	say(out.Enter != 0, "register #%d at %s", r.Number, s.set(out.Enter))
-	say(out.Release != 0, "release owner %d at %s", s.Try-1, s.set(out.Release))
-	say(out.Yield != 0, "release owner %d at %s, to nobody", s.Try-1, s.set(out.Yield))
 	if out.Send != 0 {
 		text := fmt.Sprintf("%v #%d at %s", r.Command, r.Number, s.set(out.Send))
 		switch r.Command {
@@ -318,6 +315,8 @@ func (s *story) effects(out *Effects) (told []string) {
 		}
 		say(true, "%s", text)
 	}
+	say(out.Release != 0, "release owner %d at %s", s.Try-1, s.set(out.Release))
+	say(out.Yield != 0, "release owner %d at %s, to nobody", s.Try-1, s.set(out.Yield))
 	return told
 }
 

@@ -22,10 +22,6 @@ const longest = 365 * 24 * time.Hour
 // asked counts the answer of a master to a round that asked for the lock, nil if it is forgotten.
 func (c *Attempt) asked(conf *Config, now clock.Instant, r *Round, ev *Event, out *Effects) {
 	m := &c.Masters[ev.Master]
-	if r != nil && r.Mute.Has(ev.Master) {
-		m.Reached = m.Reached || ev.Outcome != Unsent
-		return
-	}
 	m.Said, m.Answered, m.Latest = true, true, ev.Round == c.Round
 	m.Outcome, m.Hopeless = ev.Outcome, ev.Hopeless
 	m.Holder, m.Free, m.Ahead = ev.Holder, now.Add(min(ev.Left, longest)), int32(ev.Ahead)
@@ -42,7 +38,7 @@ func (c *Attempt) asked(conf *Config, now clock.Instant, r *Round, ev *Event, ou
 		c.vote(now, ev.Master, deadline(r.Sent, c.Want.Lease), false)
 		c.win(conf, now, ev, out)
 	}
-	if c.contends() && r.Mute == 0 && c.roundLost(conf) {
+	if c.contends() && c.roundLost(conf) {
 		c.lost(conf, now, r, ev, out)
 	}
 }

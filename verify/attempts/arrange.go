@@ -27,7 +27,7 @@ func (w *World) arrange(k *Case, order []int) {
 		sets := []*attempt.Set{&p.Raised, &p.Unraised}
 		for i := range p.Rounds {
 			r := &p.Rounds[i]
-			sets = append(sets, &r.Yes, &r.No, &r.Silent, &r.Mute, &p.Marks[i].Denied)
+			sets = append(sets, &r.Yes, &r.No, &r.Silent, &p.Marks[i].Denied)
 		}
 		for _, s := range sets {
 			was := *s

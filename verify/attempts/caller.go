@@ -64,13 +64,10 @@ func (w *World) effect(k *Case, c int, out *attempt.Effects) {
 	case attempt.Count:
 		x.Kind, x.Token = count, 0
 	}
-	entry := x
-	entry.Command = attempt.Register
-	w.sendAll(k, entry, out.Enter)
+	w.sendAll(k, x, out.Send)
 	w.sendAll(k, free, out.Release)
 	free.Yield = true
 	w.sendAll(k, free, out.Yield)
-	w.sendAll(k, x, out.Send)
 	if out.Send != 0 {
 		copy(p.Marks[:], p.Marks[1:])
 		p.Marks[maxRounds-1] = mark{Later: true}

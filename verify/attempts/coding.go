@@ -144,14 +144,11 @@ func (c *coder) rounds(caller int, of *Caller) {
 		if !c.reading && p.Round-ago <= p.HeldAsOf {
 			heldAsOf = min(heldAsOf, uint8(ago))
 		}
-		mute, full := r.Mute != 0, r.Lease > 0
+		full := r.Lease > 0
 		command := uint8(r.Command)
-		v := c.u8(command | b2(mute)<<3 | b2(r.Settled)<<4 | b2(r.Renewal)<<5 | b2(r.Shared)<<6 | b2(mark.Later)<<7)
+		v := c.u8(command | b2(r.Settled)<<4 | b2(r.Renewal)<<5 | b2(r.Shared)<<6 | b2(mark.Later)<<7)
 		r.Command = attempt.Command(v & 7)
 		r.Settled, r.Renewal, r.Shared, mark.Later = v>>4&1 == 1, v>>5&1 == 1, v>>6&1 == 1, v>>7 == 1
-		if mute = v>>3&1 == 1; c.reading && mute {
-			r.Mute = attempt.All(1) << (attempt.Max + 1) // until the masters are read
-		}
 		r.Sent = c.ago(r.Sent, c.k.Lease)
 		switch r.Command {
 		case attempt.Ask, attempt.Register:
@@ -265,9 +262,6 @@ func (c *coder) known(m, caller int) {
 		r := &p.Rounds[i]
 		if r.Number == 0 {
 			continue
-		}
-		if r.Mute != 0 {
-			c.set(m, &r.Mute)
 		}
 		if r.Command > attempt.Register && !r.Settled {
 			c.set(m, &r.Yes, &r.No, &r.Silent)
