@@ -2,12 +2,13 @@ package main
 
 import (
 	"bytes"
-	"example.com/redlock/multilock/attempt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/multilock/attempt"
 
 	"example.com/redlock/internal/history"
 )
