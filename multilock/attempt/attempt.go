@@ -106,7 +106,7 @@ func (c *Attempt) Step(conf *Config, now clock.Instant, ev *Event, out *Effects)
 			c.answer(conf, now, ev, out)
 		}
 	case HandedOff:
-		if current && c.contends() && c.Want.Wait { // others stand in no queue
+		if current && c.Try > 0 && c.Want.Wait { // others stand in no queue
 			c.handedOff(conf, now, ev, out)
 		}
 	case Hint:

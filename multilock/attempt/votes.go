@@ -46,8 +46,11 @@ func (c *Attempt) asked(conf *Config, now clock.Instant, r *Round, ev *Event, ou
 // handedOff counts a hand-off.
 func (c *Attempt) handedOff(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	m, r := &c.Masters[ev.Master], c.round(ev.Round)
-	c.read(m, ev)
 	m.Reached = true
+	if !c.contends() {
+		return
+	}
+	c.read(m, ev)
 	if r == nil || reached(now, deadline(r.Sent, r.Lease)) {
 		c.askSoon(conf, now, ev, 0) // too late to count: a grant confirms it
 		return

@@ -28,8 +28,8 @@ func (w *World) step(k *Case, c int, ev attempt.Event, lot uint32) (drawn bool) 
 	}
 	w.share(k, c, &ev, &out)
 	ended := was != attempt.Ended && p.over()
-	if next, ok := w.nextInLine(k, c); ok && ended {
-		w.start(k, next) // ahead of the release, which lets in whoever stands in the queue
+	if ended || out.Send != 0 && out.Round.Command == attempt.Extend {
+		w.startNext(k, c) // ahead of what lets in whoever stands in the queue
 	}
 	w.effect(k, c, &out)
 	switch {
@@ -174,19 +174,19 @@ func (w *World) held(k *Case, c int, was attempt.State) {
 	if k.Tokens && !w.Top.judge(p) {
 		w.violate(badToken)
 	}
-	if next, ok := w.nextInLine(k, c); ok {
-		w.start(k, next)
+	if !p.Short { // else it goes with the renewal that is due soon, or with the release
+		w.startNext(k, c)
 	}
 }
 
-// nextInLine returns the caller of the same client that stands behind c and has not asked yet.
-func (w *World) nextInLine(k *Case, c int) (next int, ok bool) {
+// startNext starts the caller of the same client that stands behind c, unless it has asked.
+func (w *World) startNext(k *Case, c int) {
 	for n := range k.Line {
 		if k.client(n) == k.client(c) && n != c && !w.Callers[n].begun() {
-			return n, true
+			w.start(k, n)
+			return
 		}
 	}
-	return 0, false
 }
 
 // leave has a caller give an entry back, or give up.
