@@ -133,7 +133,7 @@ func (c *Attempt) giveBack(conf *Config, now clock.Instant, ev *Event, out *Effe
 // given back and has to be asked for.
 func (c *Attempt) takeOver(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	left, full := now.Left(c.Until), clock.Validity(ev.Wish.Lease, 0)
-	if ev.Shared || c.Spare == 0 || left < full && (!ev.Wish.Watched || left < full/2) {
+	if ev.Shared || left < full && (!ev.Wish.Watched || left < full/2) {
 		c.end(conf, now, Released, out)
 		return
 	}
