@@ -53,8 +53,12 @@ const (
 // maxRounds are remembered; older ones are out of date.
 const maxRounds = 8
 
-// send sends r to the masters in at, as the next round.
+// send sends r to the masters in at, as the next round. What is forgotten for it has failed, so that whoever waits is
+// told.
 func (c *Attempt) send(now clock.Instant, at Set, r Round, out *Effects) {
+	if first := &c.Rounds[0]; first.Command >= Extend && !first.Settled {
+		out.Settled, out.Result = first.Number, Failed
+	}
 	c.Round++
 	r.Number, r.Sent, r.Shared = c.Round, now, c.Want.Shared
 	copy(c.Rounds[:], c.Rounds[1:])
