@@ -53,9 +53,9 @@ type Attempt struct {
 	Short bool          // it was handed off for a short lease, and no renewal was confirmed yet
 
 	// From Held on.
-	Wish                    // of its entries together
-	Due       bool          // a renewal is due at RenewAt
-	RenewAt   clock.Instant //
+	Wish           // of its entries together: Lease is that of renewals
+	Due       bool // a renewal is due at RenewAt
+	RenewAt   clock.Instant
 	KeepUntil clock.Instant // in Kept
 	Entries   []Entry       // who share the hold, the first of them from Start on
 	Counted   int           // the hold count that the masters were told last

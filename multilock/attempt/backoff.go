@@ -66,7 +66,7 @@ func (c *Attempt) yield(conf *Config, now clock.Instant, ev *Event, out *Effects
 	c.newOwner(Waiting, out)
 	out.Release, out.Yield = out.Release&named, out.Release&^named
 	c.ask(conf, now, ev, out)
-	c.sooner(conf, now, ev, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
+	c.sooner(conf, now, ev, max(0, now.Left(c.HeldUntil))+conf.Settle+c.stagger(conf))
 }
 
 // giveWay gives back what the owner has, and enters the queue again as a new one.

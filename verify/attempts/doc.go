@@ -1,13 +1,13 @@
-// Command model searches the protocol itself: every state that a few callers and masters can come
-// to, within bounds. What callers do is the code of package multilock/protocol, Contender.Step,
-// Entries.Step, Renewal.Step and Lag.Gained; what masters do is node/script/twin, which is held against the Lua
+// Command attempts searches the protocol itself: every state that a few callers and masters can come
+// to, within bounds. What callers do is the code of package multilock/attempt, Attempt.Step and
+// Lag.Gained; what masters do is node/script/twin, which is held against the Lua
 // scripts themselves. Nothing of the protocol is told a second time here. Random schedules are no
 // substitute: 200,000 of them missed a bug that needs 16 steps.
 //
-//	go run ./verify/model                  the table of cases, some minutes on two processors
-//	go run ./verify/model -run '^far' -v   some of them, with the way to what is found
-//	go run ./verify/model -nightly         more masters, callers and faults: hours, and several GiB
-//	go run ./verify/model -teeth           the few that find a broken rule, less than a minute
+//	go run ./verify/attempts                  the table of cases, some minutes on two processors
+//	go run ./verify/attempts -run '^far' -v   some of them, with the way to what is found
+//	go run ./verify/attempts -nightly         more masters, callers and faults: hours, and several GiB
+//	go run ./verify/attempts -teeth           the few that find a broken rule, less than a minute
 //
 // A case fails when something is violated in a state (rules.go), when there is a state from which no
 // way leads to where all callers are served and all masters are free, when that takes longer than it should
@@ -42,11 +42,9 @@
 //
 // # What is not the code
 //
-// The driver: what sends the effects of a step, hands answers back, and takes what was won
-// (caller.go, holder.go). It sends what Step wants sent, the release first. What package multilock decides beside
-// the machines is told here again, in a few lines: when the next in the line of a client asks, and what a client
-// that keeps its locks does between an unlock and the next take-over (keeping.go): there a renewal is meant, made and
-// sent in steps of their own, and so is a lock kept. So is how package redlock makes one hold of two (pair.go). Mutants of
+// The driver: what sends the effects of a step, in their order, and hands answers back (caller.go). What package
+// multilock decides beside the machine is told here again, in a few lines: when the next in the line of a client asks,
+// and when a renewal that is due is made. So is how package redlock makes one hold of two (pair.go). Mutants of
 // these rules change both.
 // The network (network.go): channels that keep their order, until a connection breaks; releases
 // that were not answered are sent again on the next one. What package node adds for a guarded

@@ -77,7 +77,7 @@ func (f *film) caller(w *World, last, p *Caller, c int) {
 	case !held(last) && held(p):
 		tell(history.Granted, hold)
 		tell(history.Returned, history.Event{Who: e.Who})
-	case last.contends() && p.over():
+	case last.contends() && !p.contends() && !held(p):
 		tell(history.Returned, history.Event{Who: e.Who, Err: history.Ended})
 	case last.live() && p.live() && last.Until != p.Until:
 		tell(history.Alive, hold)
