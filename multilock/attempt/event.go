@@ -152,8 +152,8 @@ type Effects struct {
 	Send  Set
 	Round Round
 
-	// What the owner before has is released at these masters, and it leaves their queues. At those in Yield the lock
-	// is not handed off, but stays free.
+	// What the owner before has is released at these masters, and it leaves their queues: behind Round, so that the new
+	// one has its place there. At those in Yield the lock is not handed off, but stays free.
 	Release, Yield Set
 
 	// Settled is a round that was decided, 0 if none was. Result says how.

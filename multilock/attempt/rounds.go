@@ -134,7 +134,7 @@ func (c *Attempt) ask(conf *Config, now clock.Instant, ev *Event, out *Effects) 
 	for i := range conf.Masters {
 		c.Masters[i].Latest = false
 	}
-	c.send(now, All(conf.Masters), Round{Command: c.command(conf, now, out), Lease: lease}, out)
+	c.send(now, All(conf.Masters), Round{Command: c.command(conf, now), Lease: lease}, out)
 	c.Refreshing = false
 	c.AskAt = now.Add(pause)
 	if grid := min(conf.Grid, pause/4); grid > 0 {
@@ -145,10 +145,9 @@ func (c *Attempt) ask(conf *Config, now clock.Instant, ev *Event, out *Effects) 
 
 // command returns what the next round sends. While somebody else surely has the lock it only
 // keeps the caller in the queue: a grant of one master would be in the way of the holder, who
-// may need that master to heal. And so does a new owner, ahead of the release of the one before: then the lock is
-// handed to whoever began to wait first, which may be this one.
-func (c *Attempt) command(conf *Config, now clock.Instant, out *Effects) Command {
-	if out.NewOwner || c.Want.Wait && now.Left(c.HeldUntil) > 0 && !c.Refreshing && c.votes(conf) == 0 {
+// may need that master to heal.
+func (c *Attempt) command(conf *Config, now clock.Instant) Command {
+	if c.Want.Wait && now.Left(c.HeldUntil) > 0 && !c.Refreshing && c.votes(conf) == 0 {
 		return Register
 	}
 	return Ask
