@@ -31,7 +31,9 @@ func TestFilm(t *testing.T) {
 	f.shot(w)
 	for _, do := range []func(w *World){
 		func(w *World) { w.Callers[0].State, w.Links[0][1].Frozen = attempt.Held, true },
-		func(w *World) { w.Callers[0].State, w.Callers[0].Why, w.Callers[1].Asleep = attempt.Ended, attempt.Released, true },
+		func(w *World) {
+			w.Callers[0].State, w.Callers[0].Why, w.Callers[1].Asleep = attempt.Ended, attempt.Released, true
+		},
 		func(w *World) { w.Callers[1], w.Links[0][1].Frozen = Caller{Crashed: true}, false },
 	} {
 		next := new(World)
