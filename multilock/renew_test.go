@@ -88,7 +88,6 @@ func TestRenewHeals(t *testing.T) {
 	})
 }
 
-
 // A renewal that was made before a release and sent after it sets the lock again on masters that have just
 // freed it: it is released again, and nothing is left of it.
 func TestRenewalThatCrossesARelease(t *testing.T) {

@@ -2,6 +2,7 @@ package script
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -20,11 +21,11 @@ var cached = func() (list []*script) {
 //
 // Cost: one command, some 2 µs of the master's time.
 var Exist = func() string {
-	words := "SCRIPT EXISTS"
+	words := []string{"SCRIPT EXISTS"}
 	for _, s := range cached {
-		words += " " + s.sha.(string)
+		words = append(words, s.sha.(string))
 	}
-	return words
+	return strings.Join(words, " ")
 }()
 
 // Missing returns the commands that load what a master lacks, which replied this to [Exist]. A master keeps what

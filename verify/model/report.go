@@ -16,10 +16,10 @@ import (
 
 // report searches cases and tells of each in a line, in their order.
 type report struct {
-	to      io.Writer
-	traces  bool
-	first   bool   // stop at the first that fails
-	whole   bool   // these are all cases, so that all transitions should have been made
+	to     io.Writer
+	traces bool
+	first  bool // stop at the first that fails
+	whole  bool // these are all cases, so that all transitions should have been made
 
 	mu     sync.Mutex // of what all cases add up
 	states int
