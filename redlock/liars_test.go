@@ -252,7 +252,7 @@ func liars() map[string]*liar {
 		"READONLY You can't write against a read only replica.", "OOM command not allowed when used memory > 'maxmemory'.", "NOAUTH Authentication required.",
 		"NOPERM User locks has no permissions to run the 'evalsha' command", "MASTERDOWN Link with MASTER is down", "TRYAGAIN Multiple keys request",
 		"CLUSTERDOWN Hash slot not served", "MISCONF Redis is configured to save RDB snapshots", "NOREPLICAS Not enough good replicas to write.",
-		"ERR max number of clients reached", "DENIED Redis is running in protected mode", "NOSCRIPT No matching script.", "ERR \x1b[31mred\x1b]0;owned\a\xff",
+		"ERR max number of clients reached", "DENIED Redis is running in protected mode", "ERR \x1b[31mred\x1b]0;owned\a\xff",
 		"WRONGTYPE Operation against a key", "UNKILLABLE x", "", " ", "NOTLOCK hash 2", "NOTLOCK " + strings.Repeat("y", 3000),
 		"ERR " + strings.Repeat("x", 60_000), "ERR " + strings.Repeat("x", 1_000_000),
 	} {
