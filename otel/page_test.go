@@ -31,6 +31,9 @@ func TestPage(t *testing.T) {
 		for range 2 {
 			l.unlock(l.lock(t.Context(), keeper, "c"))
 		}
+		each(l.fleet, 0, 3, func(m *redlocktest.Master) { m.Refuse("OOM command not allowed when used memory > 'maxmemory'.") })
+		_, _ = keeper.TryLock(t.Context(), "d")
+		each(l.fleet, 0, 3, func(m *redlocktest.Master) { m.Refuse("") })
 		time.Sleep(2 * time.Second)
 		each(l.fleet, 0, 3, (*redlocktest.Master).Kill)
 		time.Sleep(time.Minute)
