@@ -50,9 +50,9 @@ func measureContended(callers int, section time.Duration) measurement {
 type taker func(cl client, ctx context.Context, name string) (hold, error)
 
 // contend runs one caller for each element of clients, which may repeat. Each takes one name as often
-// as it can for d, which most of them may have at a time. contend returns the waits of each caller. The last of them is the one that the end
-// of the trial cut short: the real wait was at least that long, and without it a caller that starves
-// would not show.
+// as it can for d; at most so many of them may have it at a time. contend returns the waits of each
+// caller. The last of them is the one that the end of the trial cut short: the real wait was at least
+// that long, and without it a caller that starves would not show.
 func contend(ctx context.Context, clients []client, most int, section, d time.Duration, take taker) ([]samples, error) {
 	waits := make([]samples, len(clients))
 	var inside atomic.Int32

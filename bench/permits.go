@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// throng is callers that compete for the permits of one semaphore, and beside it for one lock.
+// throng describes callers that compete for the permits of one semaphore, and before that for one lock.
 type throng struct {
 	masters, dead    int
 	clients, callers int // callers of each client

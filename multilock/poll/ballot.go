@@ -148,11 +148,17 @@ func (p *Poll) Answer(i int, a script.Answer) {
 
 // Ballot returns the answers that have come.
 func (p *Poll) Ballot() *Ballot {
+	b, _ := p.now()
+	return b
+}
+
+// now returns the answers that have come, and whether they settle the poll.
+func (p *Poll) now() (b *Ballot, over bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := p.ballot
-	b.Answers = slices.Clone(b.Answers)
-	return &b
+	copied := p.ballot
+	copied.Answers = slices.Clone(copied.Answers)
+	return &copied, p.over
 }
 
 // Wait blocks until the poll is settled or ctx ends, and returns the answers that have come by then.
@@ -162,10 +168,9 @@ func (p *Poll) Wait(ctx context.Context) (b *Ballot, cut error) {
 	case <-ctx.Done():
 		cut = Ended(ctx)
 	}
-	p.mu.Lock()
-	if p.over {
+	b, over := p.now()
+	if over {
 		cut = nil
 	}
-	p.mu.Unlock()
-	return p.Ballot(), cut
+	return b, cut
 }
