@@ -30,7 +30,7 @@ type fleet struct {
 type master struct {
 	address string
 	process *exec.Cmd
-	control redis.Conn // for INFO and the like; the contenders do not use it
+	control redis.Conn // for INFO and the like; the contenders do not use it. nil once it was killed
 }
 
 // startFleet starts n masters and waits until they answer. close ends them.

@@ -73,6 +73,9 @@ const reported = "reported"
 func (f *fleet) counters() (counters, error) {
 	sum := counters{}
 	for _, m := range f.masters {
+		if m.control == nil {
+			continue // it was killed
+		}
 		info, err := redis.String(m.control.Do("INFO", "all"))
 		if err != nil {
 			return nil, err

@@ -26,28 +26,17 @@ func (th throng) title() string {
 }
 
 // measure measures the permits right after the lock.
-func (th throng) measure(ctx context.Context, e *env) (_ []figure, err error) {
-	own := *e
-	own.contender.masters = th.masters
-	if own.fleet, err = startFleet(ctx, e.fleet.program, th.masters); err != nil {
-		return nil, err
-	}
-	defer closing(own.fleet.close, &err)
-	clients, closeAll, err := own.open(ctx, th.clients, lease)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(closeAll, &err)
-	if err := own.fleet.kill(th.dead); err != nil {
+func (th throng) measure(ctx context.Context, e *env) ([]figure, error) {
+	if err := e.fleet.kill(th.dead); err != nil {
 		return nil, err
 	}
 	sleep(ctx, time.Second) // clients notice it
-	callers := slices.Repeat(clients, th.callers)
-	lock, _, err := th.run(ctx, &own, 1, callers, client.Lock)
+	callers := slices.Repeat(e.clients, th.callers)
+	lock, _, err := th.run(ctx, e, 1, callers, client.Lock)
 	if err != nil {
 		return nil, err
 	}
-	permits, used, err := th.run(ctx, &own, th.permits, callers, func(cl client, ctx context.Context, name string) (hold, error) {
+	permits, used, err := th.run(ctx, e, th.permits, callers, func(cl client, ctx context.Context, name string) (hold, error) {
 		return cl.(ourClient).Semaphore(name, th.permits).Acquire(ctx)
 	})
 	if err != nil {

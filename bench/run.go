@@ -53,8 +53,9 @@ func (e *env) measure(ctx context.Context, t trial, c contender) (_ []figure, er
 	}
 	runtime.GC() // the garbage of earlier contenders is not theirs
 	own := env{fleet: e.fleet, duration: e.duration, contender: c}
-	if t.fresh {
-		if own.fleet, err = startFleet(ctx, e.fleet.program, mastersN); err != nil {
+	if t.fresh > 0 {
+		own.contender.masters = t.fresh
+		if own.fleet, err = startFleet(ctx, e.fleet.program, t.fresh); err != nil {
 			return nil, err
 		}
 		defer closing(own.fleet.close, &err)

@@ -16,7 +16,7 @@ type trial struct {
 	among    []string      // names of the contenders that take part
 	clients  int           // how many the measurement finds open, and warmed up
 	lease    time.Duration // of their locks; 0: lease
-	fresh    bool          // on masters that have just started, and end with the measurement
+	fresh    int           // on so many masters that have just started, and end with the measurement; 0: on those that all share
 	measure  measurement
 }
 
@@ -83,7 +83,7 @@ func allTrials() (all []trial) {
 	}
 	add("dead", []string{"redlock", "redsync-ff", "redsync"}, trial{
 		setting: "1", title: "one caller, fresh names, and one server has been dead for some seconds",
-		fresh: true, clients: 1, measure: measureDead,
+		fresh: mastersN, clients: 1, measure: measureDead,
 	})
 	add("held", []string{"redlock", "redsync-ff", "bsm/1", "rueidislock/1"}, trial{
 		setting: strconv.Itoa(keptN),
@@ -100,7 +100,7 @@ func allTrials() (all []trial) {
 			setting: setting,
 			title: fmt.Sprintf("%s, held for 0 ms each time; the masters have just started, and starting is part of the first wait; connections: that one master was asked for, for each client; failed: not done after %v",
 				who, stormLimit),
-			fresh: true, measure: measure,
+			fresh: mastersN, measure: measure,
 		})
 	}
 	for _, n := range []int{32, 300, 1000} {
@@ -130,7 +130,7 @@ func allTrials() (all []trial) {
 		{masters: 5, clients: 8, callers: 20, permits: 1000, section: 20 * time.Millisecond},
 		{masters: 5, clients: 8, callers: 4, permits: 4, section: 10 * time.Millisecond},
 	} {
-		add("permits", []string{"redlock"}, trial{setting: th.setting(), title: th.title(), measure: th.measure})
+		add("permits", []string{"redlock"}, trial{setting: th.setting(), title: th.title(), fresh: th.masters, clients: th.clients, measure: th.measure})
 	}
 	add("kinds", []string{"redlock"}, trial{
 		setting: "1", title: "one caller, fresh names: a reader's lock, one of ten permits, and four names together, each beside a Lock",
