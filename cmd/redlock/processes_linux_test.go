@@ -146,6 +146,15 @@ func TestRunInShells(t *testing.T) {
 					redlock, _ := strconv.Atoi(match[2])
 					return state(command) == 'T' && state(redlock) == 'T'
 				})
+				asked := 0
+				eventually(t, "the shell knows", func() bool { // or its fg waits for what runs, as it believes
+					says := i.stdout.String()
+					if strings.Count(says, "Running") == asked {
+						write("jobs")
+						asked++
+					}
+					return strings.Contains(says, "Stopped")
+				})
 				write("fg")
 				write("fine")
 				eventually(t, "the command goes on", func() bool { return strings.Contains(i.stdout.String(), c.says) })
