@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,11 +121,9 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 // At the instant at which validity ends, Err of a hold's context says so whether or not the timer
 // has fired yet, and so does Unlock: which of the two comes first is up to the scheduler, so it is tried often.
 func TestErrDoesNotWaitForTheTimer(t *testing.T) {
-	for i := range 400 {
-		synctest.Test(t, func(t *testing.T) {
-			fleet := redlocktest.Start(t, 1)
-			c := open(t, fleet, redlock.Config{})
-			hold := lockFor(t, t.Context(), c, "a", time.Second)
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		for i := range 400 {
+			hold := lockFor(t, t.Context(), c, strconv.Itoa(i), time.Second)
 			time.Sleep(hold.Remaining())
 			if i%2 == 0 {
 				expect(t, "Unlock at the end of validity", hold.Unlock(t.Context()), redlock.ErrLost)
@@ -132,8 +131,8 @@ func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 				t.Error("Err is nil at the end of validity")
 			}
 			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
-		})
-	}
+		}
+	})
 }
 
 // The token of a hold is found in its context and below it, and so is the slot of a permit: those of the innermost
