@@ -193,5 +193,5 @@ func TestGettingStarted(t *testing.T) {
 
 func TestReplaceMasterByThePage(t *testing.T) {
 	t.Parallel()
-	follow(t, stepsOf(t, "operations.md", "### A dead master, step by step"))
+	follow(t, stepsOf(t, "changes.md", "### A dead master, step by step"))
 }
