@@ -139,31 +139,36 @@ func TestEnglish(t *testing.T) {
 	}
 }
 
-// TestSources: the sections that comments name are there.
+// TestNamedPages: the pages and sections that code, errors and alerts name are there.
 //
 //	Source: docs/how-it-works.md, "Acquire" and "Waiting".
-func TestSources(t *testing.T) {
-	source := regexp.MustCompile(`Source: (docs/[\w/-]+\.md)((?:(?:,| and) "[^"]+")*)`)
+//	see docs/operations.md#permissions
+func TestNamedPages(t *testing.T) {
+	named := regexp.MustCompile(`\b(docs/[\w/-]+\.md)(#[\w-]+)?((?:(?:,| and) "[A-Z][^"]+")*)`)
 	found := 0
 	for _, file := range files(t) {
-		if path.Ext(file) != ".go" || strings.HasSuffix(file, "docs_words_test.go") {
+		if !slices.Contains([]string{".go", ".lua", ".yaml", ".conf", ".sh"}, path.Ext(file)) || strings.HasSuffix(file, "docs_words_test.go") {
 			continue
 		}
-		for _, match := range source.FindAllStringSubmatch(read(t, file), -1) {
+		for _, match := range named.FindAllStringSubmatch(read(t, file), -1) {
 			found++
 			if !slices.Contains(files(t), match[1]) {
 				t.Errorf("%s: there is no %s", file, match[1])
 				continue
 			}
-			for _, title := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(match[2], -1) {
-				if !regexp.MustCompile(`(?m)^#+ ` + regexp.QuoteMeta(title[1]) + `$`).MatchString(read(t, match[1])) {
+			sections := anchors(read(t, match[1]))
+			if match[2] != "" && !slices.Contains(sections, match[2][1:]) {
+				t.Errorf("%s: %s has no section %s", file, match[1], match[2])
+			}
+			for _, title := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(match[3], -1) {
+				if !slices.Contains(sections, strings.ReplaceAll(strings.ToLower(title[1]), " ", "-")) {
 					t.Errorf("%s: %s has no section %q", file, match[1], title[1])
 				}
 			}
 		}
 	}
-	if found < 20 {
-		t.Errorf("%d comments name a source: this test looks in the wrong way", found)
+	if found < 50 {
+		t.Errorf("%d pages are named: this test looks in the wrong way", found)
 	}
 }
 
