@@ -19,7 +19,7 @@ var limits = map[string]int{
 	"docs/configuration.md":   1000,
 	"docs/operations.md":      1700,
 	"docs/changes.md":         1500,
-	"docs/troubleshooting.md": 1320,
+	"docs/troubleshooting.md": 1200,
 	"docs/monitoring.md":      1800,
 	"docs/doctor.md":          1200,
 	"docs/command.md":         1220,
