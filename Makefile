@@ -33,8 +33,8 @@ help: ## list the targets
 demo: ## see the lock work: five masters in memory, two contenders, masters that die
 	@$(GO) run -C cmd/redlock . demo
 
-bench: ## measure against other locks on five redis-server processes: docs/benchmarks.md; FLAGS='-run handoff' and the like for a part
-	@cd bench && $(GO) run . -page ../docs $(FLAGS)
+bench: ## measure against other locks on five redis-server processes: bench/RESULTS.md; FLAGS='-run handoff' and the like for a part
+	@cd bench && $(GO) run . -page . $(FLAGS)
 
 release: ## the command for six systems, in out/, with their checksums; the Dockerfile makes an image of it
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
@@ -99,7 +99,7 @@ model: ## search all orders of events that a few callers and masters can meet, w
 search: ## the few small cases of the search that find most broken rules
 	$(GO) run ./verify/model -teeth
 
-mutants: ## break each rule of docs/safety.md in the code, and see that its tests notice, a quarter of an hour: in make soak; FLAGS='-run hand-off' for some
+mutants: ## break each rule of the code (verify/mutants/RULES.md), and see that its tests notice, a quarter of an hour: in make soak; FLAGS='-run hand-off' for some
 	$(GO) run ./verify/mutants $(FLAGS)
 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)

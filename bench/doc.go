@@ -4,8 +4,8 @@
 //	go run .                                          everything, in about a quarter of an hour
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
 //	go run . -contenders '^redlock$' -run parallel    one contender
-//	go run . -page ../docs                            tables, in docs/benchmarks.md
-//	go run . -page ../docs -run kept                  one section of that page
+//	go run . -page .                                  tables, in bench/RESULTS.md
+//	go run . -page . -run kept                        one section of that page
 //
 // Each trial is measured in rounds, and within a round the contenders take turns, so that other
 // load on the machine affects all of them alike. A figure is the median of its rounds. On a busy
@@ -18,7 +18,7 @@
 // faults.go (frozen and dead), held.go (idle too), storm.go and kept.go. Each kind of contender is a file, too:
 // redlock.go, redsync.go, single.go (locks on one master), limit.go. fleet.go starts and ends the masters. meter.go reads what masters
 // and client have used.
-// page.go prints the tables, and writes docs/benchmarks.md.
+// page.go prints the tables, and writes bench/RESULTS.md.
 //
 // # Fairness
 //

@@ -47,7 +47,7 @@ func parse(args []string) (options, error) {
 	set.TextVar(opts.contenders, "contenders", all, "measure only the contenders whose `name` matches this regexp")
 	set.IntVar(&opts.rounds, "rounds", 3, "measure each trial `n` times, and report medians")
 	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
-	set.StringVar(&opts.page, "page", "", "write benchmarks.md to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
+	set.StringVar(&opts.page, "page", "", "write RESULTS.md to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
 	if err := set.Parse(args); err != nil {
 		return opts, err
 	}

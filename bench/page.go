@@ -137,12 +137,12 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
 
-// writePage writes benchmarks.md to dir. It replaces the sections of scenarios whose
+// writePage writes RESULTS.md to dir. It replaces the sections of scenarios whose
 // trials were all run, and keeps the other sections if the old page was made on the same machine in
 // the same way. If it was not, and sections are missing, writePage changes nothing and says so in
 // r.log.
 func (r *report) writePage(dir string, all []trial) error {
-	file := filepath.Join(dir, "benchmarks.md")
+	file := filepath.Join(dir, "RESULTS.md")
 	old, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -56,7 +56,7 @@ func TestPageInParts(t *testing.T) {
 		if err := r.writePage(dir, all); err != nil {
 			t.Fatalf("writePage = %v", err)
 		}
-		page, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
+		page, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
 		if err != nil {
 			t.Fatal(err)
 		}

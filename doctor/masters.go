@@ -152,7 +152,7 @@ func located(f *node.Facts) (name string, addresses []netip.Addr) {
 func (e *exam) certificate(f *node.Facts) {
 	for i, c := range []*x509.Certificate{f.Certificate, f.Own} {
 		if c != nil && node.EndsSoon(c) {
-			e.note(f, "certificate", Warning, "renew it: docs/operations.md#set-ups says how to replace one that is in use",
+			e.note(f, "certificate", Warning, "renew it: docs/operations.md#tls says how to replace one that is in use",
 				"%s ends at %s", [...]string{"its certificate", "the client's certificate"}[i], c.NotAfter.UTC().Format(time.DateTime))
 		}
 	}

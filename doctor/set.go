@@ -205,10 +205,10 @@ func (e *exam) otherSets() {
 	for i, u := range uses {
 		switch terms.Conflict(own, &u.Terms) {
 		case terms.ErrOverlap:
-			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/operations.md",
+			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/changes.md",
 				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
 		case terms.ErrShortGuard:
-			e.note(u.at, "leases", Warning, "raise the restart guard of all clients, and their leases only then; see docs/operations.md",
+			e.note(u.at, "leases", Warning, "raise the restart guard of all clients, and their leases only then; see docs/changes.md",
 				"%s takes leases of %v with a restart guard of %v, and here they are %v and %v: a client with these settings is refused",
 				u.by(), ms(u.Lease), ms(u.Guard), ms(own.Lease), ms(own.Guard))
 		}
@@ -218,7 +218,7 @@ func (e *exam) otherSets() {
 			}
 			switch terms.Conflict(&o.Terms, &u.Terms) {
 			case terms.ErrRoute:
-				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/cost.md",
+				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/changes.md",
 					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
 					o.by(), o.Route(), u.by(), u.Route())
 			case terms.ErrShortGuard:
@@ -226,7 +226,7 @@ func (e *exam) otherSets() {
 				if u.Lease > o.Lease {
 					long, short = u, o
 				}
-				e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/operations.md",
+				e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/changes.md",
 					"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
 					long.by(), ms(long.Lease), short.by(), ms(short.Guard))
 			}

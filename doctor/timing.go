@@ -77,7 +77,7 @@ func (e *exam) clockRateOK() string {
 }
 
 // suggested returns the shortest NodeTimeout and Lease for a master whose round trip usually takes that
-// long, as docs/sizing.md has it.
+// long, as docs/configuration.md has it.
 func suggested(usual time.Duration) (timeout, lease time.Duration) {
 	timeout = max(50*time.Millisecond, (4*usual + 49*time.Millisecond).Truncate(50*time.Millisecond))
 	return timeout, 10 * timeout

@@ -21,9 +21,9 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// full asks for the trials of docs/overload.md as they were measured; by default they are short. They run
+// full asks for the trials as they were measured; by default they are short. They run
 // by themselves, since they make the machine busy.
-var full = flag.Bool("full", false, "overload trials in full, with the figures of docs/overload.md")
+var full = flag.Bool("full", false, "overload trials in full, with as many clients as were measured")
 
 // size returns what a trial has in short, and in full.
 func size[T any](short, whole T) T {

@@ -104,7 +104,7 @@ func TestClientsAway(t *testing.T) {
 	}})
 }
 
-// TestReplaceMaster: the last master is replaced for good, as docs/operations.md says: one step after the
+// TestReplaceMaster: the last master is replaced for good, as docs/changes.md says: one step after the
 // other, each rolled out process by process. It is dead; it still works, and processes of before and of after
 // a step each miss another of the masters that they share; or it is the only one.
 func TestReplaceMaster(t *testing.T) {

@@ -267,7 +267,7 @@ type Return struct {
 // master that may have it, and takes the owner out of the queue; the first in the queue then has
 // the lock. Each node repeats it until its master has answered.
 //
-// Cost: one script call on each master. Source: docs/algorithm.md, "Release".
+// Cost: one script call on each master. Source: docs/how-it-works.md, "Release".
 func (m *Masters) release(claim Claim, keep int) *Return {
 	r := m.newReturn(claim, keep)
 	if keep > 0 {

@@ -59,7 +59,7 @@ type renewals struct {
 // come first: where the renewal makes a reader of a writer, it lets in whoever is first in the queue.
 //
 // Cost: one script call on each master for all holds.
-// Source: docs/algorithm.md, "Renew".
+// Source: docs/how-it-works.md, "Renew".
 func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
 	p := poll.Taking(m.NewBallot(), &renewals{m: m, list: list, trace: m.traceRenewal(what, list)})
 	now, holds := m.now(), make([]script.Renewal, len(list))
@@ -218,7 +218,7 @@ var errPermit = errors.New("it is a permit")
 // The hold counts as a reader's at once, whatever the masters know: a reader may only do less. Each
 // master follows with the first renewal that reaches it, and lets in the readers that wait there.
 //
-// Cost: one script call on each master. Source: docs/algorithm.md, "Readers".
+// Cost: one script call on each master. Source: docs/how-it-works.md, "Readers".
 func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
 	if err := h.beginFor(e); err != nil {
 		return err

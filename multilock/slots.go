@@ -9,7 +9,7 @@ import (
 // slots says at which slot of a semaphore a caller asks for a permit. It reads no clock and draws no random
 // numbers. Each slot is a lock; what is known here are hints, which are checked where the lock is asked for.
 //
-// Source: docs/algorithm.md, "Permits".
+// Source: docs/how-it-works.md, "Permits".
 type slots struct {
 	masters int
 

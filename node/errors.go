@@ -191,10 +191,10 @@ func isTimeout(err error) bool {
 // condition is one thing that can be wrong with a master. It heals if it can pass while a caller
 // waits, without anybody changing a setting, a permission, a key or the address.
 type condition struct {
-	what   string // as docs/operations.md lists it
+	what   string // as docs/troubleshooting.md lists it
 	heals  bool
 	about  string // the check of package doctor that tells of it
-	remedy string // as docs/operations.md has it, without what it adds
+	remedy string // as docs/troubleshooting.md has it, without what it adds
 	is     func(error) bool
 }
 
@@ -319,7 +319,7 @@ func cannotServe(err redis.Error) bool {
 	return slices.Contains([]string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "NOSCRIPT", "READONLY"}, code)
 }
 
-// Remedy returns what helps against err, an error of a master, as docs/operations.md has it; empty if
+// Remedy returns what helps against err, an error of a master, as docs/troubleshooting.md has it; empty if
 // nothing is known.
 func Remedy(err error) string { return toMend(err).remedy }
 

@@ -150,10 +150,10 @@ func TestHeals(t *testing.T) {
 	}
 }
 
-// TestConditionsAreDocumented: the table of docs/operations.md says what the code does, and the code
+// TestConditionsAreDocumented: the table of docs/troubleshooting.md says what the code does, and the code
 // gives the remedies of the table.
 func TestConditionsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/operations.md")
+	text, err := os.ReadFile("../docs/troubleshooting.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,21 +164,23 @@ func TestConditionsAreDocumented(t *testing.T) {
 	_, table, _ := strings.Cut(string(text), "| a master says | passes by itself |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	documented, helps := map[string]bool{}, map[string]string{}
-	link := regexp.MustCompile(`\[\w+\]\((#\w+)\)`)
+	link := regexp.MustCompile(`\[\w+\]\((\w+\.md#\w+)\)`)
 	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \| (.*)`).FindAllStringSubmatch(table, -1) {
-		what, heals := row[1], row[2]
+		heals := row[2]
 		if heals != "yes" && heals != "no" {
-			t.Errorf("docs/operations.md: %q is neither yes nor no, of %s", heals, what)
+			t.Errorf("docs/troubleshooting.md: %q is neither yes nor no, of %s", heals, row[1])
 		}
-		documented[what] = heals == "yes"
-		helps[what] = strings.ReplaceAll(link.ReplaceAllString(row[3], "docs/operations.md$1"), "`", "")
+		for what := range strings.SplitSeq(row[1], "; ") {
+			documented[what] = heals == "yes"
+			helps[what] = strings.ReplaceAll(link.ReplaceAllString(row[3], "docs/$1"), "`", "")
+		}
 	}
 	for _, r := range conditions {
 		if heals, ok := documented[r.what]; !ok || heals != r.heals {
-			t.Errorf("docs/operations.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
+			t.Errorf("docs/troubleshooting.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
 		}
 		if r.remedy == "" || !strings.HasPrefix(helps[r.what], r.remedy) {
-			t.Errorf("docs/operations.md: against %s helps %q, but the code says %q", r.what, helps[r.what], r.remedy)
+			t.Errorf("docs/troubleshooting.md: against %s helps %q, but the code says %q", r.what, helps[r.what], r.remedy)
 		}
 		if !strings.Contains(string(checks), "| `"+r.about+"` |") {
 			t.Errorf("docs/doctor.md has no check %q, which is to tell of %s", r.about, r.what)
@@ -186,7 +188,7 @@ func TestConditionsAreDocumented(t *testing.T) {
 		delete(documented, r.what)
 	}
 	for what := range documented {
-		t.Errorf("docs/operations.md lists %s, which the code does not know", what)
+		t.Errorf("docs/troubleshooting.md lists %s, which the code does not know", what)
 	}
 }
 

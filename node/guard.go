@@ -23,7 +23,7 @@ import (
 // zero when this node first sees the process as a master. (A process says that it was promoted
 // for as long as it has replicas, and for repl-backlog-ttl after that, an hour. Redis 7 says the
 // same after a restart from a dump that it wrote while it had replicas, and INFO may be the same in
-// every other field too, see docs/operations.md. Either costs a client that starts one guard at this master.)
+// every other field too, see docs/changes.md. Either costs a client that starts one guard at this master.)
 func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, mayBeGuarded bool) {
 	last := n.previous.id
 	met := last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)

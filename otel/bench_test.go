@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkLock: Lock and Unlock, with masters that answer before they run a script, so that what is
-// the client's own shows. See docs/telemetry.md, "Cost".
+// the client's own shows. See docs/monitoring.md, "Spans".
 func BenchmarkLock(b *testing.B) {
 	meters := func() metric.MeterProvider {
 		return sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))

@@ -7,8 +7,8 @@
 //		Trace:   otelredlock.New(otelredlock.Config{}), // the global providers
 //	})
 //
-// docs/telemetry.md lists the metrics, the spans and their attributes. alerts.yaml has rules for
-// Prometheus, each of which docs/alerts.md explains, and grafana/redlock.json is a dashboard.
+// docs/monitoring.md lists the metrics, the spans and their attributes. alerts.yaml has rules for
+// Prometheus, each of which docs/monitoring.md explains, and grafana/redlock.json is a dashboard.
 //
 // # Concurrency
 //

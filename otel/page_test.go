@@ -15,7 +15,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestPage: docs/telemetry.md lists the metrics that there are, with their kinds, units and attributes.
+// TestPage: docs/monitoring.md lists the metrics that there are, with their kinds, units and attributes.
 func TestPage(t *testing.T) {
 	bubble(t, Config{Label: func(string) string { return "all" }}, func(t *testing.T, l *lab) {
 		a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
@@ -43,7 +43,7 @@ func TestPage(t *testing.T) {
 			got = append(got, describe(m))
 		}
 		slices.Sort(got)
-		text, err := os.ReadFile("../docs/telemetry.md")
+		text, err := os.ReadFile("../docs/monitoring.md")
 		want(t, err, nil)
 		var listed []string
 		for _, row := range regexp.MustCompile("(?m)^\\| `(redlock[.a-z]+)` \\| ([^|]*), (\\S+) \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 		}
 		slices.Sort(listed)
 		if !slices.Equal(got, listed) {
-			t.Errorf("docs/telemetry.md lists\n%s\nand there are\n%s", strings.Join(listed, "\n"), strings.Join(got, "\n"))
+			t.Errorf("docs/monitoring.md lists\n%s\nand there are\n%s", strings.Join(listed, "\n"), strings.Join(got, "\n"))
 		}
 	})
 }

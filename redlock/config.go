@@ -37,7 +37,7 @@ type Config struct {
 	// client's own certificate. Each master's certificate must be for the host in its URL, unless
 	// ServerName is set. GetClientCertificate and VerifyConnection are called for each connection, the latter with the
 	// host as ServerName even where that is an address: for files that are replaced, see
-	// docs/operations.md#set-ups. Default: the system's authorities, and no client certificate.
+	// docs/operations.md#tls. Default: the system's authorities, and no client certificate.
 	TLS *tls.Config
 
 	// Credentials returns the user and the password of Masters whose URLs have none. It is asked anew

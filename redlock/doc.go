@@ -77,6 +77,6 @@
 //
 // [Client.Lock] waits through errors that pass by themselves, such as an outage, and logs the
 // reason. It returns ErrNoQuorum at once when so many masters report an error that does not pass by
-// itself, such as a wrong password, that no majority is left. docs/operations.md lists which is
+// itself, such as a wrong password, that no majority is left. docs/troubleshooting.md lists which is
 // which. [Client.Ready] reports such errors beforehand.
 package redlock

@@ -62,7 +62,7 @@ func (h *Hold) window() *window {
 //
 // Cost: none if the masters agree at once, as they do unless one of them missed earlier holds;
 // otherwise one round trip in Lock, rarely more.
-// Source: docs/algorithm.md, "Fencing token".
+// Source: docs/how-it-works.md, "Fencing token".
 func (h *Hold) Token() int64 { return h.h.Token() }
 
 // Until returns the instant at which the hold's validity ends, by the local wall clock. A renewal
@@ -100,7 +100,7 @@ func (h *Hold) Count() int {
 // ErrLost: the hold has ended, or a majority no longer has it. ErrNoQuorum: too few
 // masters answered; the hold stays as it was. ErrNotHeld: it was unlocked.
 //
-// Cost: one round trip. Source: docs/algorithm.md, "Renew".
+// Cost: one round trip. Source: docs/how-it-works.md, "Renew".
 func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 	if h.pair != nil {
 		return h.pair.both(func(h *Hold) error { return h.Extend(ctx, lease) })
@@ -122,7 +122,7 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // have run beside another owner. ErrNoQuorum: too few masters confirmed; the release goes on in the
 // background, and the lock ends with its lease at the latest. ErrClosed: Client.Close gave it back.
 //
-// Cost: one round trip, and none where the lock is kept (Config.Keep). Source: docs/algorithm.md, "Release".
+// Cost: one round trip, and none where the lock is kept (Config.Keep). Source: docs/how-it-works.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {
 	ctx, cancel := h.window().unlocking(ctx)
 	defer cancel()

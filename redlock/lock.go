@@ -16,7 +16,7 @@ import (
 //
 // It also waits through an outage of the masters, and logs why; ctx's deadline bounds the wait. It
 // returns ErrNoQuorum at once when so many masters report an error that does not pass by itself (a
-// wrong password, a key that is no lock) that no majority is left; docs/operations.md has the list.
+// wrong password, a key that is no lock) that no majority is left; docs/troubleshooting.md has the list.
 // Callers of one client are served in the order of their calls; callers of several clients in the
 // order in which they began to wait, by the masters' clocks.
 //
@@ -32,7 +32,7 @@ import (
 // every 200 to 400 ms plus a round trip, for all callers of the client that wait for name together:
 // every second while the client itself has it, up to every 1.6 s while more than a few clients are
 // before it.
-// Source: docs/algorithm.md, "Acquire" and "Waiting".
+// Source: docs/how-it-works.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, watch: true, wait: true})
 }

@@ -59,7 +59,7 @@ func named(names []string, name func(string) Name) []Name {
 // Cost: one round trip to the slowest of the masters' majorities when all names are free. Each name
 // that is taken adds the wait for it, and one round trip for those behind it. The masters get as many
 // steps as Lock sends for each name, in fewer script calls.
-// Source: docs/algorithm.md, "Several names".
+// Source: docs/how-it-works.md, "Several names".
 func LockAll(ctx context.Context, names ...Name) (*Holds, error) {
 	return lockAll(ctx, names, true)
 }
@@ -148,7 +148,7 @@ func (h *Holds) Remaining() time.Duration {
 
 // Extend extends all locks, as [Hold.Extend] does. The error joins theirs.
 //
-// Cost: one round trip. Source: docs/algorithm.md, "Renew".
+// Cost: one round trip. Source: docs/how-it-works.md, "Renew".
 func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {
 	return h.each("extend", func(one *Hold) error { return one.Extend(ctx, lease) })
 }
@@ -156,7 +156,7 @@ func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {
 // Unlock gives all locks back at once. The error joins those of [Hold.Unlock], each of which names its
 // lock.
 //
-// Cost: one round trip. Source: docs/algorithm.md, "Release".
+// Cost: one round trip. Source: docs/how-it-works.md, "Release".
 func (h *Holds) Unlock(ctx context.Context) error {
 	ctx, cancel := h.ctx.unlocking(ctx)
 	defer cancel()

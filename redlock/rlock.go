@@ -23,7 +23,7 @@ import (
 // once: two readers that both became writers would wait for each other forever.
 //
 // Cost: that of Lock. The readers of one client ask for themselves, each with its own script calls.
-// Source: docs/algorithm.md, "Readers".
+// Source: docs/how-it-works.md, "Readers".
 func (c *Client) RLock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, shared: true, watch: true, wait: true})
 }
@@ -65,7 +65,7 @@ func (h *Hold) Shared() bool { return h.h.Shared() }
 // the hold is a reader's all the same, but readers may have to wait until a renewal reaches a
 // majority. ErrNotHeld: it was unlocked. A permit cannot be downgraded.
 //
-// Cost: one round trip. Source: docs/algorithm.md, "Readers".
+// Cost: one round trip. Source: docs/how-it-works.md, "Readers".
 func (h *Hold) Downgrade(ctx context.Context) error {
 	if h.pair != nil {
 		return h.pair.both(func(h *Hold) error { return h.Downgrade(ctx) })

@@ -60,7 +60,7 @@ func (s *Semaphore) Permits() int { return s.permits }
 //
 // The errors are those of [Client.Lock]. Cost: that of Lock if the slot is free that the client gave back
 // last. Otherwise two round trips more, and while the caller waits one script call on each master as often as
-// Lock, for each slot at which it stands. Source: docs/algorithm.md, "Permits".
+// Lock, for each slot at which it stands. Source: docs/how-it-works.md, "Permits".
 func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return s.acquire(ctx, want{watch: true, wait: true})
 }

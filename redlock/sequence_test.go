@@ -53,7 +53,7 @@ func TestSequences(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		},
 	} {
-		page := "../docs/algorithm.md"
+		page := "../docs/how-it-works.md"
 		cfg := redlock.Config{RestartGuard: lease}
 		if name == "kept" {
 			page, cfg.Keep = "../docs/kept.md", 5*time.Second

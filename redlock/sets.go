@@ -30,7 +30,7 @@ type SetsConfig struct {
 	//
 	// The sets change in two rollouts. After the first, every process has the old sets as Now and the new
 	// ones as Next; after the second, every process has the new ones as Now, and no Next. Either rollout
-	// can be taken back half-way. See docs/cost.md, "Changing the sets".
+	// can be taken back half-way. See docs/changes.md, "Change the sets".
 	Next []string
 }
 

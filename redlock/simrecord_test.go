@@ -97,7 +97,7 @@ func (s *sim) call(c *simClient, e history.Event, f func(call int, back *history
 
 // looksOld reports whether err says that other clients use other masters, which may be where clocks jump: a
 // master that has just restarted, and whose clock was set ahead, says that it is old. So who comes then takes the
-// run id that others still publish for that of another master. See Limits in docs/algorithm.md.
+// run id that others still publish for that of another master. See Limits in docs/design/clients.md.
 func (s *sim) looksOld(err error) bool {
 	return s.regime == skewing && errors.Is(err, redlock.ErrOverlap)
 }

@@ -25,25 +25,17 @@ type step struct {
 	prints string // as the page has it; "" if it shows nothing
 }
 
-// stepsOf returns the steps of a page, or of the section of it that begins with a heading.
+// stepsOf returns the steps of a page.
 //
 // A file is a block of Go behind a line that ends with its name: `main.go`:
-func stepsOf(t *testing.T, page, heading string) (steps []step) {
+func stepsOf(t *testing.T, page string) (steps []step) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("../../docs", page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := string(text)
-	if heading != "" {
-		_, behind, ok := strings.Cut(section, "\n"+heading+"\n")
-		if !ok {
-			t.Fatalf("%s has no section %q", page, heading)
-		}
-		section, _, _ = strings.Cut(behind, "\n## ")
-	}
 	files := map[string]string{}
-	blocks := regexp.MustCompile("(?ms)(\\S+)?\\s*^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(section, -1)
+	blocks := regexp.MustCompile("(?ms)(\\S+)?\\s*^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
 	for _, b := range blocks {
 		name, isFile := strings.CutSuffix(b[1], "`:")
 		switch _, name, _ = strings.Cut(name, "`"); {
@@ -171,7 +163,7 @@ func alike(text string) string {
 
 func TestGettingStarted(t *testing.T) {
 	t.Parallel()
-	steps := stepsOf(t, "getting-started.md", "")
+	steps := stepsOf(t, "getting-started.md")
 	follow(t, steps)
 	// The service of the last steps is the example.
 	for _, name := range []string{"main.go", "handler.go"} {
@@ -191,7 +183,7 @@ func TestGettingStarted(t *testing.T) {
 	}
 }
 
-func TestReplaceMasterByThePage(t *testing.T) {
+func TestChangesByThePage(t *testing.T) {
 	t.Parallel()
-	follow(t, stepsOf(t, "operations.md", "### A dead master, step by step"))
+	follow(t, stepsOf(t, "changes.md"))
 }

@@ -103,7 +103,7 @@ func (t *turn) stoodBefore(second *turn) bool {
 
 // hidden reports whether the first of two callers stood behind another of its process, who got in together
 // with the second. Only the first in each client's own line stands in that of the masters (see
-// docs/algorithm.md, "Waiting"), so one behind it cannot get in together with others who came later: it comes
+// docs/how-it-works.md, "Waiting"), so one behind it cannot get in together with others who came later: it comes
 // to the masters' line only then.
 func (l *line) hidden(first, second *turn, margin time.Duration) bool {
 	return slices.ContainsFunc(l.waits, func(other *turn) bool {

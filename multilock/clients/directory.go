@@ -82,7 +82,7 @@ type there struct {
 
 // Introduce has the client know of others that use its masters. Once it is asked for a lock it keeps a
 // record of itself on every master, unless id is Hidden, and publishes its terms there. See
-// docs/algorithm.md, "Client records".
+// docs/design/clients.md, "Records".
 //
 // Cost: up to two commands to each master every 12 to 18 s, along with its checks.
 func (d *Directory) Introduce(id Identity) {

@@ -24,7 +24,7 @@ type Want struct {
 //
 // The zero Contender with its Want set is Idle.
 //
-// Source: docs/algorithm.md, "Acquire" and "Waiting".
+// Source: docs/how-it-works.md, "Acquire" and "Waiting".
 type Contender struct {
 	Want    Want
 	State   State

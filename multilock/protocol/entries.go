@@ -57,7 +57,7 @@ type Entry[K comparable] struct {
 // A hold has one from the beginning. Another one is Asked, which counts at the masters, until they have confirmed
 // it or have not. The list of a hold that has ended stays as it was, so that all can be told.
 //
-// Source: docs/algorithm.md, "Re-entry".
+// Source: docs/how-it-works.md, "Re-entry".
 type Entries[K comparable] struct {
 	Hold
 	List  []Entry[K]

@@ -47,7 +47,7 @@ var HoldArrows = []HoldArrow{
 
 // Hold is a lock that was won, until it has ended. Its owner may enter it again: see [Entries].
 //
-// Source: docs/algorithm.md, "Renew" and "Release".
+// Source: docs/how-it-works.md, "Renew" and "Release".
 type Hold struct {
 	State  HoldState
 	Until  clock.Instant // end of validity

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the pictures of docs/algorithm.md")
+var update = flag.Bool("update", false, "write STATES.md")
 
-// The pictures of the states in docs/algorithm.md are those of the tables.
+// STATES.md draws the tables.
 //
 //	go test ./multilock/protocol -run TestPicture -update
 func TestPicture(t *testing.T) {
-	const page = "../../docs/algorithm.md"
+	const page = "STATES.md"
 	was, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ type Renewal struct {
 // It heals: a lock that nobody has is set again for its owner, except on a guarded master and
 // after a Force. The answer is Done with one [Renewed] for each hold.
 //
-// Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
+// Cost: one script call for all of them. Source: docs/how-it-works.md, "Renew".
 func Renew(lease time.Duration, holds []Renewal) *Command {
 	c := &Command{verb: renewing, args: make([]any, 2, 2+4*len(holds)), holds: holds}
 	c.args[0], c.args[1] = lease.Milliseconds(), healing

@@ -97,7 +97,7 @@ func (c *Command) as(mode Mode) *Command {
 // The answer is Done with the fencing counter, or Refused with the holder and the time left.
 // After any other outcome the owner may have the lock, and must be released.
 //
-// Cost: one script call. Source: docs/algorithm.md, "Acquire".
+// Cost: one script call. Source: docs/how-it-works.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 	c := o.ask(acquiring, false, lease.Milliseconds(), proposal)
 	if o.Mode == Shared {
@@ -110,7 +110,7 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 // stays there, and Refused tells its rank. A master that hands the lock to it says so with a
 // [HandOff].
 //
-// Cost: one script call. Source: docs/algorithm.md, "Waiting".
+// Cost: one script call. Source: docs/how-it-works.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
 	return o.ask(acquiring, true, lease.Milliseconds(), entry.Proposal).queues(o, entry)
 }
@@ -121,7 +121,7 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 // The answer is Refused with its rank, without a holder if nobody has the lock, or Done if the
 // owner has it, because it was handed to it.
 //
-// Cost: one script call. Source: docs/algorithm.md, "Waiting".
+// Cost: one script call. Source: docs/how-it-works.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
 	return o.ask(registering, true, nothing, entry.Proposal).queues(o, entry)
 }
@@ -138,7 +138,7 @@ var nothing any = ""
 // node sends it again by itself until the master has answered. A guarded master does not hand
 // the lock off.
 //
-// Cost: one script call. Source: docs/algorithm.md, "Release".
+// Cost: one script call. Source: docs/how-it-works.md, "Release".
 func (o *Owner) Release(token, since int64) *Command { return o.release(token, since != 0) }
 
 // Yield is Release without a hand-off: the lock is left free.
@@ -192,7 +192,7 @@ func Force(key string, token int64) *Command {
 // The answer is Done, or Refused: with the counter if it is not below token, and without if the
 // owner does not have the lock. It is sent once only.
 //
-// Cost: one script call. Source: docs/algorithm.md, "Fencing token".
+// Cost: one script call. Source: docs/how-it-works.md, "Fencing token".
 func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 	c := o.command(raising)
 	c.proposal = token
@@ -206,7 +206,7 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 // The answer is Done, or Refused if the owner does not have the lock: with the holder and the
 // time left if another one has it.
 //
-// Cost: one script call. Source: docs/algorithm.md, "Re-entry".
+// Cost: one script call. Source: docs/how-it-works.md, "Re-entry".
 func (o *Owner) Enter(lease time.Duration, count int) *Command {
 	return o.count(entering, lease, count)
 }
@@ -220,5 +220,5 @@ func (o *Owner) count(v verb, lease time.Duration, count int) *Command {
 // Leave lowers the hold count of a lock that the owner has. After an outcome other than Done and
 // Refused the node sends it again by itself until the master has answered.
 //
-// Cost: one script call. Source: docs/algorithm.md, "Re-entry".
+// Cost: one script call. Source: docs/how-it-works.md, "Re-entry".
 func (o *Owner) Leave(count int) *Command { return o.count(leaving, 0, count) }

@@ -52,23 +52,23 @@ func (tp *tape) fires(t *testing.T, rule rulefmt.Rule) bool {
 	return false
 }
 
-// TestAlertsAreDocumented: docs/alerts.md has a section for each alert, and for nothing else, and the
+// TestAlertsAreDocumented: docs/monitoring.md has a section for each alert, and for nothing else, and the
 // alert's runbook leads there.
 func TestAlertsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/alerts.md")
+	page, err := os.ReadFile("../../docs/monitoring.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	documented := map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^## (Redlock\w+)$`).FindAllStringSubmatch(string(page), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^### (Redlock\w+)$`).FindAllStringSubmatch(string(page), -1) {
 		documented[heading[1]] = true
 	}
 	for _, rule := range rules(t) {
 		if !documented[rule.Alert] {
-			t.Errorf("docs/alerts.md has no section %s", rule.Alert)
+			t.Errorf("docs/monitoring.md has no section %s", rule.Alert)
 		}
 		delete(documented, rule.Alert)
-		if want := "docs/alerts.md#" + strings.ToLower(rule.Alert); rule.Annotations["runbook"] != want {
+		if want := "docs/monitoring.md#" + strings.ToLower(rule.Alert); rule.Annotations["runbook"] != want {
 			t.Errorf("%s: runbook %q, want %q", rule.Alert, rule.Annotations["runbook"], want)
 		}
 		for _, name := range []string{"summary", "description"} {
@@ -81,7 +81,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 		}
 	}
 	for name := range documented {
-		t.Errorf("docs/alerts.md has a section %s, and alerts.yaml no such alert", name)
+		t.Errorf("docs/monitoring.md has a section %s, and alerts.yaml no such alert", name)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Command mutants shows that each rule of docs/safety.md is needed, and that something would notice
+// Command mutants shows that each rule of RULES.md is needed, and that something would notice
 // if it were gone: it breaks the code, a rule at a time, and runs what should catch it.
 //
 //	go run ./verify/mutants                 all patches: a quarter of an hour on two cores

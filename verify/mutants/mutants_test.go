@@ -15,7 +15,7 @@ import (
 
 const root = "../.."
 
-var update = flag.Bool("update", false, "write the table of docs/safety.md")
+var update = flag.Bool("update", false, "write the table of RULES.md")
 
 func all(t *testing.T) []*patch {
 	t.Helper()

@@ -21,7 +21,7 @@ import (
 //	@@ quorum/quorum.go
 //	…
 //
-// rule is one of docs/safety.md. breaks says what the code does instead. Each by is a catcher, which must
+// rule is one of RULES.md. breaks says what the code does instead. Each by is a catcher, which must
 // notice. What follows is read by [overlay.ReadEdits].
 type patch struct {
 	name   string // of the file, without folder and extension

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// The table of docs/safety.md has each rule, what happens without it, and what notices.
+// The table of RULES.md has each rule, what happens without it, and what notices.
 const (
-	page   = "docs/safety.md"
+	page   = "verify/mutants/RULES.md"
 	begins = "| rule | what happens without it | noticed by |\n|---|---|---|\n"
 )
 

@@ -1,0 +1,288 @@
+package style_test
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// limits are how many words a page may have. The longest that anybody is asked to read has 3,500.
+var limits = map[string]int{
+	"README.md":               1300,
+	"docs/getting-started.md": 1960,
+	"docs/guide.md":           2500,
+	"docs/configuration.md":   1000,
+	"docs/operations.md":      1700,
+	"docs/changes.md":         1500,
+	"docs/troubleshooting.md": 1200,
+	"docs/monitoring.md":      1800,
+	"docs/doctor.md":          1200,
+	"docs/command.md":         1220,
+	"docs/migrating.md":       1870,
+	"docs/redisson.md":        520,
+	"docs/kept.md":            1300,
+	"docs/servers.md":         600,
+	"docs/safety.md":          1700,
+	"docs/how-it-works.md":    3000,
+	"docs/comparison.md":      1100,
+	"docs/contributing.md":    1300,
+	"docs/verification.md":    900,
+	"docs/design/README.md":   150,
+	"docs/design/wire.md":     700,
+	"docs/design/lock.md":     1000,
+	"docs/design/masters.md":  850,
+	"docs/design/waiting.md":  900,
+	"docs/design/clients.md":  900,
+	"examples/README.md":      1310,
+	"SECURITY.md":             450,
+	"CONTRIBUTING.md":         100,
+}
+
+const allWords = 32000
+
+// generated pages are tables that stand beside what makes them.
+var generated = []string{"bench/RESULTS.md", "verify/mutants/RULES.md", "integration/chaos/RESULTS.md", "multilock/protocol/STATES.md"}
+
+// forReaders are the pages for those who do not change the code: all but these.
+func forReaders(page string) bool {
+	inside := []string{"docs/contributing.md", "docs/verification.md", "CONTRIBUTING.md"}
+	return !slices.Contains(inside, page) && !slices.Contains(generated, page) && path.Dir(page) != "docs/design"
+}
+
+// TestPagesAreShort: each page has its limit, and all together have theirs.
+func TestPagesAreShort(t *testing.T) {
+	all := 0
+	for _, page := range pages(t) {
+		if slices.Contains(generated, page) {
+			continue
+		}
+		n := wordsOf(read(t, page))
+		all += n
+		if n > limits[page] {
+			t.Errorf("%s has %d words, its limit is %d", page, n, limits[page])
+		}
+	}
+	if all > allWords {
+		t.Errorf("the pages have %d words, more than %d", all, allWords)
+	}
+	for page := range limits {
+		if !slices.Contains(pages(t), page) {
+			t.Errorf("%s has a limit, and is not there", page)
+		}
+	}
+}
+
+// wordsOf counts what is read of a page: words of the text, of tables and of code, and no pictures.
+func wordsOf(text string) (n int) {
+	text = regexp.MustCompile("(?s)<!--.*?-->|```mermaid\n.*?```").ReplaceAllString(text, "")
+	for word := range strings.FieldsSeq(text) {
+		if strings.ContainsFunc(word, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// TestPagesForReadersNameNoCode: no test, and no file of the code but the examples.
+func TestPagesForReadersNameNoCode(t *testing.T) {
+	code := regexp.MustCompile(`\bTest[A-Z]\w+|\b[\w/]+\.lua\b|\b(node|multilock|quorum|clock|internal|verify|integration|redlock)/[\w/]+\.go\b`)
+	for _, page := range pages(t) {
+		if !forReaders(page) || slices.Contains(rewritten, page) {
+			continue
+		}
+		for i, line := range proseLines(read(t, page)) {
+			if name := code.FindString(line); name != "" {
+				t.Errorf("%s:%d names %s", page, i+1, name)
+			}
+		}
+	}
+}
+
+// rewritten are pages that are being written anew, and need not keep to habits until then.
+var rewritten = []string{
+	"docs/getting-started.md", "docs/guide.md", "docs/migrating.md", "docs/command.md", "docs/kept.md", "docs/redisson.md", "examples/README.md",
+}
+
+// habits are what nobody would say whose language this is.
+var habits = []struct{ now, better string }{
+	{`forth and back`, "back and forth"},
+	{`\b(are|is|was|were|be|been|being) told( [^a]|[^\w ])`, "is notified, learns, finds out"}, // but "told apart"
+	{`\btold in time\b`, "its context is cancelled before …"},
+	{`(^|[.:;|*] ?)Who ([a-z]+s|may|can)\b[^?.]*[.,|]`, "a client that …"},
+	{`\b(and|but|so|if|since|that|where),? who (comes|waits|tries|looks|asks|leaves)\b`, "a client that …"},
+	{`\b(runs?|ran|enters?|in|works?|working|lives?) beside\b|\bbeside (another|the) (holder|reader|writer)\b`, "at the same time as"},
+	{`[Ww]aiting costs nothing`, "it costs N script calls every 200 to 400 ms for each client and name"},
+	{`\bcannot be told\b`, "cannot be checked"},
+	{`\bthe dear(er|est)? one\b`, "the expensive one"},
+	{`\b(take|takes|took|get|gets) (several|a) names?\b`, "lock several names; get the lock"},
+	{`\bwithout a word\b`, "silently"},
+	{`\bwhat is well\b`, "healthy"},
+}
+
+// TestEnglish finds the habits that a pattern can find.
+func TestEnglish(t *testing.T) {
+	for _, page := range append(pages(t), "CHANGELOG.md") {
+		if slices.Contains(generated, page) || slices.Contains(rewritten, page) {
+			continue
+		}
+		text := strings.Join(strings.Fields(strings.Join(proseLines(read(t, page)), " ")), " ")
+		for _, h := range habits {
+			if at := regexp.MustCompile(h.now).FindStringIndex(text); at != nil {
+				t.Errorf("%s: %q; better: %s", page, text[max(0, at[0]-20):min(len(text), at[1]+20)], h.better)
+			}
+		}
+	}
+}
+
+// TestNamedPages: the pages and sections that code, errors and alerts name are there.
+//
+//	Source: docs/how-it-works.md, "Acquire" and "Waiting".
+//	see docs/operations.md#permissions
+func TestNamedPages(t *testing.T) {
+	named := regexp.MustCompile(`\b(docs/[\w/-]+\.md)(#[\w-]+)?((?:(?:,| and) "[A-Z][^"]+")*)`)
+	found := 0
+	for _, file := range files(t) {
+		if !slices.Contains([]string{".go", ".lua", ".yaml", ".conf", ".sh"}, path.Ext(file)) || strings.HasSuffix(file, "docs_words_test.go") {
+			continue
+		}
+		for _, match := range named.FindAllStringSubmatch(read(t, file), -1) {
+			found++
+			if !slices.Contains(files(t), match[1]) {
+				t.Errorf("%s: there is no %s", file, match[1])
+				continue
+			}
+			sections := anchors(read(t, match[1]))
+			if match[2] != "" && !slices.Contains(sections, match[2][1:]) {
+				t.Errorf("%s: %s has no section %s", file, match[1], match[2])
+			}
+			for _, title := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(match[3], -1) {
+				if !slices.Contains(sections, strings.ReplaceAll(strings.ToLower(title[1]), " ", "-")) {
+					t.Errorf("%s: %s has no section %q", file, match[1], title[1])
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d pages are named: this test looks in the wrong way", found)
+	}
+}
+
+// TestLogMessages: docs/troubleshooting.md has all that is logged, by how it begins, and nothing else.
+func TestLogMessages(t *testing.T) {
+	_, table, _ := strings.Cut(read(t, "docs/troubleshooting.md"), "## What the log says")
+	table, _, _ = strings.Cut(table, "\n## ")
+	listed := map[string]bool{} // whether it is logged
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(table, -1) {
+		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			listed[strings.TrimSuffix(code[1], " …")] = false
+		}
+	}
+	logs := regexp.MustCompile(`\.(?:Info|Warn|Error)\("redlock: ([^"]+)"`)
+	for _, file := range files(t) {
+		if room, _, _ := strings.Cut(file, "/"); !slices.Contains([]string{"node", "multilock", "redlock"}, room) || strings.HasSuffix(file, "_test.go") || path.Ext(file) != ".go" {
+			continue
+		}
+		for _, match := range logs.FindAllStringSubmatch(read(t, file), -1) {
+			known := false
+			for begin := range listed {
+				if strings.HasPrefix(match[1], begin) {
+					listed[begin], known = true, true
+				}
+			}
+			if !known {
+				t.Errorf("%s logs %q, which docs/troubleshooting.md does not have", file, match[1])
+			}
+		}
+	}
+	for begin, logged := range listed {
+		if !logged {
+			t.Errorf("docs/troubleshooting.md has %q, which nobody logs", begin)
+		}
+	}
+}
+
+// TestFigures: figures of benchmarks stand in bench/RESULTS.md, and other pages quote them. Behind one or several
+// of them stands a comment with the trial, the row and the columns that they are from, and they may be rounded:
+//
+//	0.63 ms, 421 µs <!-- handoff/2; hand-off p50, µs; redlock; rueidislock/1 -->
+func TestFigures(t *testing.T) {
+	results := resultsOf(t)
+	quote := regexp.MustCompile(`<!-- ([^;>]+); ([^;>]+); ([^>]+) -->`)
+	figure := regexp.MustCompile(`\d[\d,]*(?:\.\d+)?(?: (?:µs|ms|s)\b)?|–|failed`)
+	quoted := 0
+	for _, page := range pages(t) {
+		for i, line := range strings.Split(read(t, page), "\n") {
+			begin := 0
+			for _, at := range quote.FindAllStringSubmatchIndex(line, -1) {
+				trial, row, columns := line[at[2]:at[3]], line[at[4]:at[5]], strings.Split(line[at[6]:at[7]], "; ")
+				shown := figure.FindAllString(line[begin:at[0]], -1)
+				begin = at[1]
+				if len(shown) < len(columns) {
+					t.Errorf("%s:%d: %d figures for %q", page, i+1, len(shown), columns)
+					continue
+				}
+				shown = shown[len(shown)-len(columns):]
+				for c, column := range columns {
+					quoted++
+					if want, ok := results[trial+"; "+row][column]; shown[c] == "–" && (!ok || want == "–") {
+						continue // it did not take part
+					} else if !ok || !same(shown[c], want, row) {
+						t.Errorf("%s:%d: %s of %s in %s is %q, and the page says %q", page, i+1, row, column, trial, want, shown[c])
+					}
+				}
+			}
+		}
+	}
+	if quoted < 40 {
+		t.Errorf("%d figures are quoted: this test looks in the wrong way", quoted)
+	}
+}
+
+// resultsOf returns the tables of bench/RESULTS.md: "trial; row", then column.
+func resultsOf(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	results := map[string]map[string]string{}
+	var trial string
+	var columns []string
+	for line := range strings.Lines(read(t, "bench/RESULTS.md")) {
+		if name, ok := strings.CutPrefix(line, "`"); ok {
+			trial, _, _ = strings.Cut(name, "`")
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		switch {
+		case !strings.HasPrefix(line, "|") || strings.HasPrefix(line, "|---"):
+		case cells[0] == "":
+			columns = cells
+		default:
+			row := map[string]string{}
+			for i := range cells {
+				row[columns[i]] = cells[i]
+			}
+			results[trial+"; "+cells[0]] = row
+		}
+	}
+	return results
+}
+
+// same reports whether shown is the figure want of a row, perhaps rounded, and perhaps in another unit of time.
+func same(shown, want, row string) bool {
+	number, unit, _ := strings.Cut(strings.ReplaceAll(shown, ",", ""), " ")
+	v, err := strconv.ParseFloat(want, 64)
+	if err != nil {
+		return shown == want
+	}
+	units := map[string]float64{"µs": 1, "ms": 1000, "s": 1e6}
+	if _, of, ok := strings.Cut(row, ", "); ok && units[of] > 0 && units[unit] > 0 {
+		v *= units[of] / units[unit]
+	}
+	_, decimals, _ := strings.Cut(number, ".")
+	return fmt.Sprintf("%.*f", len(decimals), v) == number
+}

@@ -1,0 +1,72 @@
+package script
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestWirePage: docs/design/wire.md has each key and channel that scripts and clients use, the fields of what clients
+// publish, and the scripts.
+func TestWirePage(t *testing.T) {
+	file, err := os.ReadFile("../../docs/design/wire.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(file)
+	keys := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock_[a-z]+:?)[^|]*\\| (?:string|hash|sorted set) \\|").FindAllStringSubmatch(page, -1) {
+		keys[row[1]] = true
+	}
+	for _, prefix := range prefixes {
+		if !keys[prefix] {
+			t.Errorf("the page has no key %s", prefix)
+		}
+		delete(keys, prefix)
+	}
+	for prefix := range keys {
+		t.Errorf("the page has the key %s, which nobody uses", prefix)
+	}
+	used := regexp.MustCompile(`'(red(?:lock|isson)_[a-z_]+:?)`)
+	for _, name := range scripts(t) {
+		for _, match := range used.FindAllStringSubmatch(text(name), -1) {
+			if !strings.Contains(page, "`"+match[1]) {
+				t.Errorf("%s uses %s, which the page does not have", name, match[1])
+			}
+		}
+	}
+	for _, channel := range []string{HandOffChannel("u"), FreedChannel("n"), FreedChannel(Slots("s"))} {
+		if !strings.Contains(page, "| `"+strings.TrimSuffix(channel, "u")+"`") {
+			t.Errorf("the page has no channel %s", channel)
+		}
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[Record](), reflect.TypeFor[Terms](), reflect.TypeFor[Master]()} {
+		for _, field := range reflect.VisibleFields(of) {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "-" && !strings.Contains(page, "`"+name+"`") {
+				t.Errorf("the page does not have %s of %s", name, of.Name())
+			}
+		}
+	}
+	_, list, _ := strings.Cut(page, "\n## Scripts\n")
+	for _, name := range scripts(t) {
+		isWhole := strings.Contains(text(name), "KEYS[1]") || strings.Contains(text(name), "ARGV[1]") // not a part of others
+		if isWhole != strings.Contains(list, "`"+name+"`") {
+			t.Errorf("the page has %s: %v, want %v", name, !isWhole, isWhole)
+		}
+	}
+}
+
+// scripts returns the names of the files.
+func scripts(t *testing.T) (names []string) {
+	t.Helper()
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names
+}

@@ -1,0 +1,55 @@
+package redlock_test
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// TestConfigurationPage: docs/configuration.md has each field of Config, and nothing else, with the default that New
+// uses.
+func TestConfigurationPage(t *testing.T) {
+	text, err := os.ReadFile("../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(string(text), "\n## ")
+	defaults := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|").FindAllStringSubmatch(table, -1) {
+		defaults[row[1]] = row[2]
+	}
+	cfg, err := redlock.Config{Masters: []string{"m1"}}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := redlock.Config{Masters: []string{"m1"}, Lease: time.Second}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := func(field string, is bool, want string) {
+		if !is || defaults[field] != want {
+			t.Errorf("the default of %s is %q on the page, want %q; New uses %+v", field, defaults[field], want, cfg)
+		}
+	}
+	says("Lease", true, strings.Replace(cfg.Lease.String(), "s", " s", 1))
+	says("MaxLease", cfg.MaxLease == cfg.Lease, "`Lease`")
+	says("RestartGuard", cfg.RestartGuard == cfg.MaxLease, "`MaxLease`")
+	says("NodeTimeout", short.NodeTimeout == short.Lease/10 && cfg.NodeTimeout == 500*time.Millisecond, "a tenth of `Lease`, at most 500 ms")
+	says("MaxHold", cfg.MaxHold == 0, "no bound")
+	says("Keep", cfg.Keep == 0, "0")
+	says("NoRecord", !cfg.NoRecord, "false")
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[redlock.Config]()) {
+		if _, ok := defaults[field.Name]; !ok {
+			t.Errorf("docs/configuration.md does not have %s", field.Name)
+		}
+		delete(defaults, field.Name)
+	}
+	for name := range defaults {
+		t.Errorf("docs/configuration.md has %s, which is no field of Config", name)
+	}
+}
