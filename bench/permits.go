@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"example.com/redlock/redlock"
 )
 
 // throng describes callers that compete for the permits of one semaphore, and before that for one lock.
@@ -37,7 +39,7 @@ func (th throng) measure(ctx context.Context, e *env) ([]figure, error) {
 		return nil, err
 	}
 	permits, used, err := th.run(ctx, e, th.permits, callers, func(cl client, ctx context.Context, name string) (hold, error) {
-		return cl.(ourClient).Semaphore(name, th.permits).Acquire(ctx)
+		return cl.(ourClient).Client.Lock(ctx, name, redlock.Permits(th.permits))
 	})
 	if err != nil {
 		return nil, err

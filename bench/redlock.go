@@ -17,7 +17,7 @@ func ourContender(name string, keep time.Duration) contender {
 		masters: mastersN,
 		open: func(addresses []string, lease time.Duration) (client, error) {
 			c, err := redlock.New(redlock.Config{
-				Masters: addresses, Lease: lease, RestartGuard: -1, NodeTimeout: patience, Keep: keep,
+				Masters: addresses, Lease: lease, RestartGuard: redlock.GuardOff, NodeTimeout: patience, Keep: keep,
 			})
 			return ourClient{c}, err
 		},

@@ -83,12 +83,14 @@ var kinds = []struct {
 	take func(ctx context.Context, c *redlock.Client, name string) (hold, error)
 }{
 	{"Lock", func(ctx context.Context, c *redlock.Client, name string) (hold, error) { return c.Lock(ctx, name) }},
-	{"RLock", func(ctx context.Context, c *redlock.Client, name string) (hold, error) { return c.RLock(ctx, name) }},
-	{"Acquire", func(ctx context.Context, c *redlock.Client, name string) (hold, error) {
-		return c.Semaphore(name, 10).Acquire(ctx)
+	{"Shared", func(ctx context.Context, c *redlock.Client, name string) (hold, error) {
+		return c.Lock(ctx, name, redlock.Shared())
+	}},
+	{"Permits", func(ctx context.Context, c *redlock.Client, name string) (hold, error) {
+		return c.Lock(ctx, name, redlock.Permits(10))
 	}},
 	{"LockAll of 4", func(ctx context.Context, c *redlock.Client, name string) (hold, error) {
-		return c.LockAll(ctx, name+":1", name+":2", name+":3", name+":4")
+		return c.LockAll(ctx, []string{name + ":1", name + ":2", name + ":3", name + ":4"})
 	}},
 }
 

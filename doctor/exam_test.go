@@ -49,7 +49,7 @@ func well(n int) []node.Facts {
 }
 
 // off is a Config without a guard.
-var off = redlock.Config{Masters: []string{"m1"}, RestartGuard: -1}
+var off = redlock.Config{Masters: []string{"m1"}, RestartGuard: redlock.GuardOff}
 
 func examined(t *testing.T, cfg redlock.Config, facts []node.Facts) Report {
 	t.Helper()
@@ -208,7 +208,7 @@ func TestFindings(t *testing.T) {
 		{"idle timeout", set("timeout", "10"), "idle-timeout", Warning, "timeout is 10 s", "CONFIG SET timeout 0"},
 		{"many clients", info("connected_clients", "9000"), "max-clients", Warning, "9000 clients of 10000", "raise"},
 		{"foreign locks", func(f *node.Facts) { f.Sample = node.Sample{Scanned: 9, Tokens: []string{"a", "b", "c", "d"}} }, "foreign-locks", Warning, `4 of 9 keys looked at`, "same library"},
-		{"Redisson", func(f *node.Facts) { f.Sample.Redisson = []string{"a"} }, "redisson", Note, `"a"`, "docs/redisson.md"},
+		{"Redisson", func(f *node.Facts) { f.Sample.Redisson = []string{"a"} }, "redisson", Note, `"a"`, "docs/migrating.md"},
 		{"foreign keys", func(f *node.Facts) { f.Sample.Wrong = []string{"redlock_fence:{a}"} }, "foreign-keys", Warning, `1 key of another type`, "delete"},
 		{"other set", func(f *node.Facts) {
 			f.Uses = []script.Use{inUse("orders", "00000000 11111111 22222222")}
@@ -445,7 +445,7 @@ func TestOwnLeases(t *testing.T) {
 	}{
 		{redlock.Config{}, ""},
 		{redlock.Config{Lease: time.Second, RestartGuard: time.Minute}, ""},
-		{redlock.Config{Lease: time.Second, RestartGuard: -1}, ""},
+		{redlock.Config{Lease: time.Second, RestartGuard: redlock.GuardOff}, ""},
 		{redlock.Config{Lease: 5 * time.Minute}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 5m0s and 5m0s"},
 		{redlock.Config{Lease: 2 * time.Second}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 2s and 2s"},
 	} {

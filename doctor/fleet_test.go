@@ -16,7 +16,7 @@ func TestBesideAFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
 		for _, cfg := range []redlock.Config{
-			{Name: "bold", Lease: 10 * time.Second, RestartGuard: -1},
+			{Name: "bold", Lease: 10 * time.Second, RestartGuard: redlock.GuardOff},
 			{Name: "brief", Lease: 10 * time.Second},
 		} {
 			cfg.Pools = fleet.Pools()

@@ -110,7 +110,7 @@ func (e *exam) foreignLocks(f *node.Facts) {
 
 func (e *exam) redisson(f *node.Facts) {
 	if keys := f.Sample.Redisson; len(keys) > 0 {
-		e.note(f, "redisson", Note, "see docs/redisson.md", "clients of Redisson have %s, and share names with ours", some(keys))
+		e.note(f, "redisson", Note, "see docs/migrating.md", "clients of Redisson have %s, and share names with ours", some(keys))
 	}
 }
 

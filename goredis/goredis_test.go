@@ -46,7 +46,7 @@ func open(t *testing.T, options ...*redis.Options) *redlock.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.RestartGuard = -1
+	cfg.RestartGuard = redlock.GuardOff
 	c, err := redlock.New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestMasterAddedLater(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg.Masters = append(cfg.Masters, "other.test:6379")
-			cfg.RestartGuard = -1
+			cfg.RestartGuard = redlock.GuardOff
 			c, err := redlock.New(cfg)
 			if err != nil {
 				t.Fatal(err)

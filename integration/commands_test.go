@@ -11,6 +11,7 @@ import (
 
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 // TestCommandsOfALock: which commands a master carries out for a lock that nobody else wants, and
@@ -22,8 +23,8 @@ func TestCommandsOfALock(t *testing.T) {
 	m.do(t, "EVAL", "for i = 1, 100000 do redis.call('hset', KEYS[1], i, i) end", 1, "large")
 	warm := func(name string) {
 		mustUnlock(ctx, t, mustLock(ctx, t, client, name))
-		_, _ = client.Inspect(ctx, name)
-		_, _ = client.ForceUnlock(ctx, name)
+		_, _ = redlockadmin.Of(client).Inspect(ctx, name)
+		_, _ = redlockadmin.Of(client).ForceUnlock(ctx, name)
 	}
 	warm("other")
 	eventually(ctx, t, "the client's record", func() error {
@@ -50,7 +51,7 @@ func TestCommandsOfALock(t *testing.T) {
 			map[string]int{"evalsha": 2, "exists": 3, "hrandfield": 2, "type": 2, "hlen": 2, "hdel": 1},
 		},
 		{
-			"inspect no lock", func() { _, _ = client.Inspect(ctx, "large") },
+			"inspect no lock", func() { _, _ = redlockadmin.Of(client).Inspect(ctx, "large") },
 			map[string]int{"evalsha": 1, "hrandfield": 1, "type": 1, "hlen": 1},
 		},
 	} {

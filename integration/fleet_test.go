@@ -68,7 +68,7 @@ func (f *fleet) config(cfg redlock.Config) redlock.Config {
 		cfg.Masters = f.urls()
 	}
 	if cfg.RestartGuard == 0 {
-		cfg.RestartGuard = -1
+		cfg.RestartGuard = redlock.GuardOff
 	}
 	if cfg.NodeTimeout == 0 {
 		cfg.NodeTimeout = min(cmp.Or(cfg.Lease, time.Minute)/2, 5*time.Second)

@@ -16,6 +16,7 @@ import (
 
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -49,7 +50,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	}
 	var clients []*redlock.Client
 	var asked atomic.Int64 // rounds of those who wait
-	trace := &redlock.Trace{Asked: func(e redlocktrace.Asked) {
+	trace := &redlocktrace.Trace{Asked: func(e redlocktrace.Asked) {
 		if !e.Since.IsZero() {
 			asked.Add(1)
 		}
@@ -71,11 +72,11 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	if hold, e := clients[1].TryLock(ctx, name); !errors.Is(e, redlock.ErrTaken) {
 		return fmt.Errorf("TryLock of a taken name = %v, %v", hold, e)
 	}
-	again, e := clients[0].Lock(hold.Context(), name)
+	again, e := hold.Enter(ctx)
 	if failed("Lock again", e) || failed("Unlock again", again.Unlock(ctx)) || failed("Extend", hold.Extend(ctx, lease)) {
 		return err
 	}
-	if _, e := clients[0].Inspect(ctx, name); failed("Inspect", e) {
+	if _, e := redlockadmin.Of(clients[0]).Inspect(ctx, name); failed("Inspect", e) {
 		return err
 	}
 
@@ -116,7 +117,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	if failed("Downgrade", hold.Downgrade(ctx)) {
 		return err
 	}
-	reader, e := clients[1].RLock(ctx, name)
+	reader, e := clients[1].Lock(ctx, name, redlock.Shared())
 	if failed("RLock", e) || failed("Extend", reader.Extend(ctx, lease)) || failed("Unlock of a reader", reader.Unlock(ctx)) {
 		return err
 	}
@@ -131,7 +132,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	if hold, e = clients[0].Lock(ctx, name); failed("Lock behind Redisson", e) {
 		return err
 	}
-	if freed, e := clients[1].ForceUnlock(ctx, name); failed("ForceUnlock", e) || !freed {
+	if freed, e := redlockadmin.Of(clients[1]).ForceUnlock(ctx, name); failed("ForceUnlock", e) || !freed {
 		return fmt.Errorf("ForceUnlock = %v, %w", freed, err)
 	}
 	_ = hold.Unlock(ctx) // it was lost
@@ -154,7 +155,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 		if _, e = clients[0].TryLock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
 			return fmt.Errorf("TryLock of %s: %w", what, e)
 		}
-		if freed, e := clients[0].ForceUnlock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
+		if freed, e := redlockadmin.Of(clients[0]).ForceUnlock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
 			return fmt.Errorf("ForceUnlock of %s: %v, %w", what, freed, e)
 		}
 		for i, m := range f.masters {
@@ -168,12 +169,12 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 
 // permits is what clients may want from a semaphore.
 func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Client) error {
-	first, second := clients[0].Semaphore(name, 2), clients[1].Semaphore(name, 1)
-	hold, err := first.Acquire(ctx)
+	admin, two := redlockadmin.Of(clients[0]), redlock.Permits(2)
+	hold, err := clients[0].Lock(ctx, name, two)
 	if err != nil {
 		return fmt.Errorf("Acquire: %w", err)
 	}
-	other, err := first.Acquire(ctx)
+	other, err := clients[0].Lock(ctx, name, two)
 	if err != nil {
 		return fmt.Errorf("Acquire of the other: %w", err)
 	}
@@ -184,17 +185,17 @@ func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Cli
 	var next *redlock.Hold
 	go func() { // ends when Acquire returns, at the latest with ctx
 		var e error
-		next, e = second.Acquire(ctx)
+		next, e = clients[1].Lock(ctx, name, redlock.Permits(1))
 		got <- e
 	}()
-	err = f.waits(ctx, second)
+	err = f.waits(ctx, admin, name)
 	if err := errors.Join(err, hold.Unlock(ctx), other.Unlock(ctx), <-got); err != nil {
 		return fmt.Errorf("a permit that is handed off: %w", err)
 	}
-	if _, err := first.Inspect(ctx); err != nil {
+	if _, err := admin.InspectSemaphore(ctx, name); err != nil {
 		return fmt.Errorf("Inspect: %w", err)
 	}
-	if freed, err := first.ForceRelease(ctx); err != nil || !freed {
+	if freed, err := admin.ForceRelease(ctx, name); err != nil || !freed {
 		return fmt.Errorf("ForceRelease = %v, %w", freed, err)
 	}
 	_ = next.Unlock(ctx) // it was lost
@@ -202,9 +203,9 @@ func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Cli
 }
 
 // waits returns once a majority of the masters has somebody who waits for a permit.
-func (f *fleet) waits(ctx context.Context, s *redlock.Semaphore) error {
+func (f *fleet) waits(ctx context.Context, admin *redlockadmin.Admin, name string) error {
 	for {
-		seen, err := s.Inspect(ctx)
+		seen, err := admin.InspectSemaphore(ctx, name)
 		full := 0
 		for _, m := range seen.Masters {
 			if len(m.Queue) > 0 {
@@ -215,7 +216,7 @@ func (f *fleet) waits(ctx context.Context, s *redlock.Semaphore) error {
 		case full > len(f.masters)/2:
 			return nil
 		case ctx.Err() != nil:
-			return fmt.Errorf("nobody waits for a permit of %s: %w", s.Name(), errors.Join(err, ctx.Err()))
+			return fmt.Errorf("nobody waits for a permit of %s: %w", name, errors.Join(err, ctx.Err()))
 		}
 	}
 }
@@ -293,7 +294,7 @@ func TestPermissions(t *testing.T) {
 	})
 	t.Run("what belongs to others", func(t *testing.T) {
 		others := f.client(redlock.Config{})
-		permit, err := others.Semaphore("billing:pool", 1).Acquire(ctx)
+		permit, err := others.Lock(ctx, "billing:pool", redlock.Permits(1))
 		did(t, err)
 		tenant, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUsername("locks"), redis.DialPassword("password"))
 		did(t, err)

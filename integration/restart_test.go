@@ -47,7 +47,7 @@ func TestRestartKeepsAll(t *testing.T) {
 	ctx := begin(t)
 	set := newSecrets(t).masters(t, 3, durable...)
 	f := startFleet(ctx, t, set)
-	hold, err := f.client(redlock.Config{}).LockFor(ctx, "orders:42", 30*time.Second) // which nobody renews
+	hold, err := f.client(redlock.Config{}).Lock(ctx, "orders:42", redlock.Lease(30*time.Second)) // which nobody renews
 	did(t, err)
 	eventually(ctx, t, "all masters have it", func() error { return f.has(hold, 1) })
 	f.restart(t)

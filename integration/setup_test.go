@@ -118,7 +118,7 @@ func TestRotatePassword(t *testing.T) {
 	f := startFleet(ctx, t, s.masters(t, 3))
 	var password atomic.Value // stands for a file, or a store of secrets
 	password.Store(s.password)
-	cfg := redlock.Config{Lease: 4 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: -1, Credentials: func(context.Context, string) (string, string, error) {
+	cfg := redlock.Config{Lease: 4 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: redlock.GuardOff, Credentials: func(context.Context, string) (string, string, error) {
 		return "locks", password.Load().(string), nil
 	}}
 	for _, m := range f.masters {

@@ -27,7 +27,7 @@ import (
 func TestOverloadStopped(t *testing.T) {
 	holds, waiters, lease := size(500, 10_000), size(100, 1000), 30*time.Second
 	if urls := os.Getenv(childMasters); urls != "" {
-		beStopped(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: -1}, holds, waiters)
+		beStopped(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: redlock.GuardOff}, holds, waiters)
 		return
 	}
 	ctx := begin(t)

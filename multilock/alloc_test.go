@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"context"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,8 @@ import (
 // free is an entry that notes nothing, so that it costs nothing.
 type free struct{ _ byte }
 
-func (*free) Ended(error) {}
+func (*free) Ended(error)              {}
+func (*free) Context() context.Context { return context.Background() }
 
 // lockUnlock takes a lock and gives it back, and rests after each.
 func lockUnlock(tb testing.TB, m *Masters, rest func()) {

@@ -20,7 +20,6 @@ import (
 var (
 	errUnconfirmed = poll.Case(poll.ErrNoQuorum, "redlock: too few masters confirmed, the release goes on in the background")
 	errLeft        = poll.Case(poll.ErrNoQuorum, "redlock: too few masters confirmed, and those that refused the release are not asked again: it ends with its lease there")
-	errNotAwaited  = poll.Case(poll.ErrNoQuorum, "redlock: not waited for, the release goes on in the background")
 	errLate        = errors.New("granted, but too late: the lease was used up")
 	errTokens      = errors.New("agreed on a fencing token, too few others did")
 )
@@ -351,7 +350,7 @@ func (r *Return) result(b *poll.Ballot, cut error) error {
 	case s.Free(&r.m.conf):
 		return nil
 	case cut != nil:
-		state = errNotAwaited
+		state = poll.ErrNotAwaited
 	case refused(b):
 		state = errLeft
 	}

@@ -144,6 +144,9 @@ func (e *entry) Ended(cause error) {
 	e.causes = append(e.causes, cause)
 }
 
+// Context implements Entry.
+func (e *entry) Context() context.Context { return context.Background() }
+
 // told returns what it was told so far.
 func (e *entry) told() []error {
 	e.mu.Lock()

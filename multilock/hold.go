@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -11,9 +12,11 @@ import (
 )
 
 // Entry is one of those that share a hold, which its owner entered once for each. Ended is called
-// once, when the entry has ended, before the lock is given back. It must not block.
+// once, when the entry has ended, before the lock is given back. It must not block. Context returns the caller's,
+// for what is logged of its hold.
 type Entry interface {
 	Ended(cause error)
+	Context() context.Context
 }
 
 // Hold is a lock that this client has. It drives a [protocol.Hold].
@@ -21,6 +24,7 @@ type Hold struct {
 	m     *Masters
 	key   string
 	owner any           // who may enter it again
+	entry Entry         // the first, whose context the log gets
 	id    string        // of the owner that the masters know
 	limit time.Duration // of the time that it is renewed; 0: none
 	visit visit         // the watchdog's
@@ -45,7 +49,7 @@ type Hold struct {
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
-		m: m, key: req.Key, owner: req.Owner, claim: g.Claim, token: g.First, id: g.ID, limit: req.Limit,
+		m: m, key: req.Key, owner: req.Owner, entry: req.Entry, claim: g.Claim, token: g.First, id: g.ID, limit: req.Limit,
 		visit: visit{index: unscheduled}, sending: g.sending, kept: g.kept,
 	}
 	h.claim.trace = req.trace.hold()

@@ -151,7 +151,8 @@ func TestKeptBesideARenewal(t *testing.T) {
 // within is an Entry in whose end something else happens.
 type within struct{ then func() }
 
-func (e *within) Ended(error) { e.then() }
+func (e *within) Ended(error)              { e.then() }
+func (e *within) Context() context.Context { return context.Background() }
 
 // What is doubted between the end of a hold and the moment at which it would be kept is not kept.
 func TestNotKeptAfterADoubt(t *testing.T) {

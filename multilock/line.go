@@ -28,6 +28,7 @@ type waiter struct {
 	want    protocol.Want
 	permits int           // above 0: it wants one of so many
 	owner   any           // nil: shared with nobody
+	entry   Entry         // whose context the log gets
 	since   clock.Instant // when it began to wait
 	turn    chan struct{} // closed when it bids
 	enter   chan struct{} // told when its owner got the lock by another call
@@ -95,7 +96,7 @@ func (l *line) wake(owner any) {
 
 // join puts a caller at the end of the line for what it wants.
 func (m *Masters) join(req Request) *waiter {
-	w := &waiter{key: req.line(), want: req.want(), permits: req.Permits, owner: req.Owner, since: clock.Now(), trace: req.trace}
+	w := &waiter{key: req.line(), want: req.want(), permits: req.Permits, owner: req.Owner, entry: req.Entry, since: clock.Now(), trace: req.trace}
 	if w.owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}

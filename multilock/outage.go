@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -61,7 +62,11 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	}
 	var news bool
 	var all int
+	ctx := context.Background()
 	m.mu.Lock()
+	if n := m.names[key]; n != nil && len(n.line.waiters) > 0 {
+		ctx = n.line.waiters[0].entry.Context()
+	}
 	if n := m.names[key]; why == nil {
 		all = m.ungranted.ends(key)
 	} else if n != nil && len(n.line.waiters) > 0 {
@@ -71,12 +76,12 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	_, name := called(key)
 	switch {
 	case all > 0:
-		m.Log.Info("redlock: quorum is back", "names", all)
+		m.Log.InfoContext(ctx, "redlock: quorum is back", "names", all)
 	case !news:
 	case why.Guard > 0:
-		m.Log.Warn("redlock: waiting for masters that restarted lately", "name", name, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
+		m.Log.WarnContext(ctx, "redlock: waiting for masters that restarted lately", "name", name, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
 	default:
-		m.Log.Warn("redlock: waiting for a quorum", "name", name, "error", why.Nodes)
+		m.Log.WarnContext(ctx, "redlock: waiting for a quorum", "name", name, "error", why.Nodes)
 	}
 }
 
@@ -104,9 +109,9 @@ func (m *Masters) reportRenewal(h *Hold) {
 	h.mu.Unlock()
 	switch {
 	case all > 0:
-		m.Log.Info("redlock: renewals succeed again", "holds", all)
+		m.Log.InfoContext(h.entry.Context(), "redlock: renewals succeed again", "holds", all)
 	case news:
-		m.Log.Warn("redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
+		m.Log.WarnContext(h.entry.Context(), "redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
 	}
 }
 
@@ -134,7 +139,7 @@ func (m *Masters) reportEnd(h *Hold) {
 	named := m.losses.n <= maxLosses
 	m.mu.Unlock()
 	if named {
-		m.Log.Warn("redlock: hold is lost", "name", h.Name(), "owner", h.id, "error", h.cause)
+		m.Log.WarnContext(h.entry.Context(), "redlock: hold is lost", "name", h.Name(), "owner", h.id, "error", h.cause)
 	}
 }
 

@@ -35,7 +35,7 @@ func BenchmarkLock(b *testing.B) {
 		{"metrics, all spans", &Config{MeterProvider: meters(), TracerProvider: tracers(sdktrace.AlwaysSample())}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
-			cfg := redlock.Config{Pools: answered.Pools(redlocktest.Start(b, 5), answered.Yes), RestartGuard: -1}
+			cfg := redlock.Config{Pools: answered.Pools(redlocktest.Start(b, 5), answered.Yes), RestartGuard: redlock.GuardOff}
 			if bb.cfg != nil {
 				cfg.Trace = New(*bb.cfg)
 			}

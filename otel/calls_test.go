@@ -26,7 +26,9 @@ func TestOutcomes(t *testing.T) {
 		"entered": {call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			hold := l.lock(t.Context(), c, "a")
-			l.unlock(l.lock(hold.Context(), c, "a"))
+			again, err := hold.Enter(t.Context())
+			want(t, err, nil)
+			l.unlock(again)
 			l.expect("entered", map[string]int64{"hold.count{kind=lock}": 1})
 			l.unlock(hold)
 		}},
@@ -72,7 +74,7 @@ func TestOutcomes(t *testing.T) {
 		}},
 		"upgrade": {error: "upgrade", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
-			hold, err := c.RLock(t.Context(), "a")
+			hold, err := c.Lock(redlock.WithOwner(t.Context()), "a", redlock.Shared())
 			want(t, err, nil)
 			_, err = c.Lock(hold.Context(), "a")
 			want(t, err, redlock.ErrUpgrade)
@@ -154,10 +156,10 @@ func TestLabel(t *testing.T) {
 		c := l.open(redlock.Config{})
 		l.unlock(l.lock(t.Context(), c, "orders:42"))
 		l.unlock(l.lock(t.Context(), c, "others:43"))
-		reader, err := c.RLock(t.Context(), "orders:42")
+		reader, err := c.Lock(t.Context(), "orders:42", redlock.Shared())
 		want(t, err, nil)
 		l.unlock(reader)
-		permit, err := c.Semaphore("orders", 2).Acquire(t.Context())
+		permit, err := c.Lock(t.Context(), "orders", redlock.Permits(2))
 		want(t, err, nil)
 		l.unlock(permit)
 		l.expect("after four holds", map[string]int64{
@@ -222,7 +224,7 @@ func TestSlowExporter(t *testing.T) {
 func TestNoProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
-		c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: -1, Trace: New(Config{})})
+		c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff, Trace: New(Config{})})
 		want(t, err, nil)
 		want(t, c.Do(t.Context(), "a", func(context.Context) error { return nil }), nil)
 		want(t, c.Close(), nil)

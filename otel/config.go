@@ -5,7 +5,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktrace"
 )
 
 // Scope is the name of the meter and of the tracer.
@@ -35,4 +35,4 @@ type Config struct {
 
 // New returns a Trace for redlock.Config that makes metrics and spans of what a client does. Clients
 // may share it. It costs the masters nothing, and holds on to nothing of a client that is closed.
-func New(cfg Config) *redlock.Trace { return newRecorder(cfg).trace() }
+func New(cfg Config) *redlocktrace.Trace { return newRecorder(cfg).trace() }

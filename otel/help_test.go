@@ -19,13 +19,14 @@ import (
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
 )
 
 // lab has what was measured and recorded of its clients.
 type lab struct {
 	t        *testing.T
 	fleet    *redlocktest.Fleet
-	trace    *redlock.Trace
+	trace    *redlocktrace.Trace
 	recorder *recorder
 	reader   *metric.ManualReader
 	provider *metric.MeterProvider
@@ -57,7 +58,7 @@ func (l *lab) open(cfg redlock.Config) *redlock.Client {
 	l.t.Helper()
 	cfg.Pools = l.fleet.Pools()
 	if cfg.RestartGuard == 0 {
-		cfg.RestartGuard = -1
+		cfg.RestartGuard = redlock.GuardOff
 	}
 	cfg.Trace = l.trace
 	c, err := redlock.New(cfg)

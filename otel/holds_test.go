@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -33,11 +34,11 @@ func TestEnds(t *testing.T) {
 		"lost": {loss: true, act: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			l.lock(t.Context(), c, "a")
-			want(t, second(c.ForceUnlock(t.Context(), "a")), nil)
+			want(t, second(redlockadmin.Of(c).ForceUnlock(t.Context(), "a")), nil)
 			time.Sleep(time.Minute)
 		}},
 		"lease_over": {act: func(t *testing.T, l *lab) {
-			_, err := l.open(redlock.Config{}).LockFor(t.Context(), "a", time.Second)
+			_, err := l.open(redlock.Config{}).Lock(t.Context(), "a", redlock.Lease(time.Second))
 			want(t, err, nil)
 			time.Sleep(time.Minute)
 		}},

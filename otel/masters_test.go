@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 	"example.com/redlock/redlocktrace"
 )
@@ -87,10 +88,10 @@ func TestOverlap(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, l *lab) {
 		c := l.open(redlock.Config{})
 		l.expect("at first", map[string]int64{"overlap.count{}": 0})
-		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: c.ID(), Other: "3:a,b,c", Err: redlock.ErrOverlap})
-		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: c.ID(), Other: "3:a,b,d", Err: redlock.ErrOverlap})
+		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: redlockadmin.Of(c).IDs()[0], Other: "3:a,b,c", Err: redlock.ErrOverlap})
+		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: redlockadmin.Of(c).IDs()[0], Other: "3:a,b,d", Err: redlock.ErrOverlap})
 		l.expect("when two were found", map[string]int64{"overlap.count{}": 2})
-		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: c.ID(), Other: "3:a,b,c"})
+		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: redlockadmin.Of(c).IDs()[0], Other: "3:a,b,c"})
 		l.expect("when one has gone", map[string]int64{"overlap.count{}": 1})
 	})
 }
@@ -105,7 +106,7 @@ func TestMissed(t *testing.T) {
 		go func() { got <- l.lock(t.Context(), a, "b") }()
 		time.Sleep(time.Second)
 		l.expect("before", map[string]int64{"hold.count{kind=lock}": 2, "waiter.count{kind=lock}": 1})
-		l.trace.ClientChanged(redlocktrace.ClientChanged{Client: a.ID(), State: redlocktrace.ClientMissed, Missed: 7})
+		l.trace.ClientChanged(redlocktrace.ClientChanged{Client: redlockadmin.Of(a).IDs()[0], State: redlocktrace.ClientMissed, Missed: 7})
 		l.expect("then", map[string]int64{"hold.count{kind=lock}": 1, "waiter.count{kind=lock}": 0, "trace.missed{}": 7})
 		l.unlock(hold)
 		want(t, other.Unlock(t.Context()), nil)

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktrace"
 )
 
 // recorder makes metrics and spans of what its clients tell. A client tells of one thing after the
@@ -56,8 +56,8 @@ func newRecorder(cfg Config) *recorder {
 }
 
 // trace has the functions that a client calls.
-func (r *recorder) trace() *redlock.Trace {
-	return &redlock.Trace{
+func (r *recorder) trace() *redlocktrace.Trace {
+	return &redlocktrace.Trace{
 		ClientChanged: r.clientChanged,
 		CallStarted:   r.callStarted,
 		Waiting:       r.waiting,

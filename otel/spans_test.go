@@ -156,7 +156,7 @@ func TestNothingStays(t *testing.T) {
 			go b.Lock(t.Context(), "a") // until b is closed
 			_, err := b.TryLock(t.Context(), "a")
 			want(t, err, redlock.ErrTaken)
-			_, err = b.LockFor(t.Context(), "b", time.Second)
+			_, err = b.Lock(t.Context(), "b", redlock.Lease(time.Second))
 			want(t, err, nil)
 			time.Sleep(2 * time.Second)
 			if calls, holds, clients, callback := l.kept(); calls != 1 || holds == 0 || clients != 2 || !callback {

@@ -4,43 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
 // What every hold does, whatever its kind and wherever its masters are. What is special about a kind
 // is in a file of its own.
 
-// user is a Client or Sets.
-type user interface {
-	Lock(context.Context, string) (*redlock.Hold, error)
-	TryLock(context.Context, string) (*redlock.Hold, error)
-	LockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
-	TryLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
-	Do(context.Context, string, func(context.Context) error) error
-	RLock(context.Context, string) (*redlock.Hold, error)
-	TryRLock(context.Context, string) (*redlock.Hold, error)
-	RLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
-	TryRLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
-	RDo(context.Context, string, func(context.Context) error) error
-	Semaphore(string, int) *redlock.Semaphore
-	LockAll(context.Context, ...string) (*redlock.Holds, error)
-	TryLockAll(context.Context, ...string) (*redlock.Holds, error)
-	Lead(context.Context, string, func(context.Context) error) error
-	ForceUnlock(context.Context, string) (bool, error)
-	Ready(context.Context) error
-	Conflict() error
-	Close() error
-}
-
 // face is how a user takes "a" for holds of one kind.
 type face struct {
-	user
+	*redlock.Client
 	take, try       func(context.Context) (*redlock.Hold, error)
 	takeFor, tryFor func(context.Context, time.Duration) (*redlock.Hold, error)
 	do              func(context.Context, func(context.Context) error) error
@@ -48,38 +28,45 @@ type face struct {
 	wait, beside    func(context.Context) (*redlock.Hold, error) // take and try what nobody has beside such a hold
 }
 
-// named returns f for "a".
-func named[T any](f func(context.Context, string) (T, error)) func(context.Context) (T, error) {
-	return func(ctx context.Context) (T, error) { return f(ctx, "a") }
+func locks(u *redlock.Client) face {
+	f := with(u)
+	f.force = func(ctx context.Context) (bool, error) { return redlockadmin.Of(u).ForceUnlock(ctx, "a") }
+	return f
 }
 
-// namedWith is named for a function with one more argument.
-func namedWith[A any](f func(context.Context, string, A) (*redlock.Hold, error)) func(context.Context, A) (*redlock.Hold, error) {
-	return func(ctx context.Context, arg A) (*redlock.Hold, error) { return f(ctx, "a", arg) }
+func readers(u *redlock.Client) face {
+	f, writers := with(u, redlock.Shared()), locks(u)
+	f.force, f.wait, f.beside = writers.force, writers.take, writers.try
+	return f
 }
 
-func locks(u user) face {
-	return face{
-		user: u, take: named(u.Lock), try: named(u.TryLock), takeFor: namedWith(u.LockFor), tryFor: namedWith(u.TryLockFor),
-		do:    func(ctx context.Context, fn func(context.Context) error) error { return u.Do(ctx, "a", fn) },
-		force: named(u.ForceUnlock), wait: named(u.Lock), beside: named(u.TryLock),
+func permits(u *redlock.Client) face {
+	f := with(u, redlock.Permits(1))
+	f.force = func(ctx context.Context) (bool, error) { return redlockadmin.Of(u).ForceRelease(ctx, "a") }
+	return f
+}
+
+// with is how u takes "a" with an option.
+func with(u *redlock.Client, options ...redlock.Option) face {
+	fixed := func(lease time.Duration) []redlock.Option {
+		return append(slices.Clone(options), redlock.Lease(lease))
 	}
-}
-
-func readers(u user) face {
-	return face{
-		user: u, take: named(u.RLock), try: named(u.TryRLock), takeFor: namedWith(u.RLockFor), tryFor: namedWith(u.TryRLockFor),
-		do:    func(ctx context.Context, fn func(context.Context) error) error { return u.RDo(ctx, "a", fn) },
-		force: named(u.ForceUnlock), wait: named(u.Lock), beside: named(u.TryLock),
+	f := face{
+		Client: u,
+		take:   func(ctx context.Context) (*redlock.Hold, error) { return u.Lock(ctx, "a", options...) },
+		try:    func(ctx context.Context) (*redlock.Hold, error) { return u.TryLock(ctx, "a", options...) },
+		takeFor: func(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
+			return u.Lock(ctx, "a", fixed(d)...)
+		},
+		tryFor: func(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
+			return u.TryLock(ctx, "a", fixed(d)...)
+		},
+		do: func(ctx context.Context, fn func(context.Context) error) error {
+			return u.Do(ctx, "a", fn, options...)
+		},
 	}
-}
-
-func permits(u user) face {
-	s := u.Semaphore("a", 1)
-	return face{
-		user: u, take: s.Acquire, try: s.TryAcquire, takeFor: s.AcquireFor, tryFor: s.TryAcquireFor,
-		do: s.Do, force: s.ForceRelease, wait: s.Acquire, beside: s.TryAcquire,
-	}
+	f.wait, f.beside = f.take, f.try
+	return f
 }
 
 // longest is the MaxLease of the users in a setting.
@@ -347,7 +334,7 @@ var cases = map[string]func(*testing.T, *setting){
 		cancel()
 		expectAlive(t, hold) // ctx was for the wait
 		start := time.Now()
-		expect(t, "Unlock under a context that has ended", hold.Unlock(ctx), context.Canceled, redlock.ErrNoQuorum)
+		expect(t, "Unlock under a context that has ended", hold.Unlock(ctx), context.Canceled, redlock.ErrNotAwaited)
 		if took := time.Since(start); took != 0 {
 			t.Errorf("Unlock waited %v", took)
 		}
@@ -358,7 +345,7 @@ var cases = map[string]func(*testing.T, *setting){
 		own, cancel := context.WithTimeout(hold.Context(), 15*time.Millisecond)
 		defer cancel()
 		start = time.Now()
-		expect(t, "Unlock under its own context with a deadline", hold.Unlock(own), context.DeadlineExceeded, redlock.ErrNoQuorum)
+		expect(t, "Unlock under its own context with a deadline", hold.Unlock(own), context.DeadlineExceeded, redlock.ErrNotAwaited)
 		if took := time.Since(start); took != 15*time.Millisecond {
 			t.Errorf("Unlock with 15 ms to its deadline took %v", took)
 		}
@@ -600,7 +587,7 @@ var cases = map[string]func(*testing.T, *setting){
 			"try in its hold":    func() (*redlock.Hold, error) { return p.one.try(outer.Context()) },
 			"takeFor":            func() (*redlock.Hold, error) { return p.one.takeFor(outer.Context(), 5*time.Second) },
 			"tryFor":             func() (*redlock.Hold, error) { return p.one.tryFor(ctx, 5*time.Second) },
-			"a reader in either": func() (*redlock.Hold, error) { return p.one.RLock(outer.Context(), "a") },
+			"a reader in either": func() (*redlock.Hold, error) { return p.one.Lock(outer.Context(), "a", redlock.Shared()) },
 		} {
 			unlock(t, again(what, enter))
 			if outer.Count() != 1 {
@@ -626,8 +613,8 @@ var cases = map[string]func(*testing.T, *setting){
 			return
 		}
 		token := hold.Token()
-		inner := got(t, "re-entry", p.one.take, hold.Context())
-		r := []*waiting{waitFor(t, named(p.other.RLock))}
+		inner := got(t, "Enter", hold.Enter, t.Context())
+		r := []*waiting{reader(t, p.other.Client)}
 		rest(1037 * time.Millisecond)
 		if p.kind == "lock" {
 			expectHolds(t, "beside a writer", r)
@@ -664,7 +651,7 @@ var cases = map[string]func(*testing.T, *setting){
 // do what each of the cases says.
 func TestCases(t *testing.T) {
 	cfg := redlock.Config{MaxLease: longest}
-	for kind, of := range map[string]func(user) face{"lock": locks, "reader": readers, "permit": permits} {
+	for kind, of := range map[string]func(*redlock.Client) face{"lock": locks, "reader": readers, "permit": permits} {
 		for name, test := range cases {
 			t.Run("a "+kind+" "+name, func(t *testing.T) {
 				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {

@@ -1,122 +1,92 @@
 package redlock
 
 import (
-	"maps"
-	"sync"
-	"time"
+	"context"
+	"log/slog"
 
-	"github.com/gomodule/redigo/redis"
-
+	"example.com/redlock/internal/inside"
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/clients"
-	"example.com/redlock/redlocktrace"
 )
 
-// Trace is a set of functions that a client calls at each step of what it does, for metrics, spans
-// and logs. Its fields and their events are in package redlocktrace, which also says when they are
-// called and how: see [redlocktrace.Trace].
-type Trace = redlocktrace.Trace
-
-// Client takes locks on one set of masters. Make it with New, once per process.
+// Client takes locks, on one set of masters or on several: see [New] and [NewSets]. Make it once per
+// process.
 type Client struct {
-	cfg     Config
-	masters *multilock.Masters
-	own     []*redis.Pool // closed with the client
+	sets      map[string]*set // by ID; that of New is ""
+	now, next []string        // IDs of the sets that names are spread over
+	log       *slog.Logger
 }
 
-// New makes a client, which connects to the masters in the background. New does not fail if masters
-// cannot be reached. Call Close when done.
-func New(cfg Config) (*Client, error) { return newClient(cfg, clients.Part{}) }
+var _ Locker = (*Client)(nil)
 
-// newClient is New for one of several sets, or for none.
-func newClient(cfg Config, part clients.Part) (*Client, error) {
-	if err := cfg.fill(); err != nil {
-		return nil, err
-	}
-	masters, own, err := cfg.masters()
+// Locker is what a function takes that locks and need not know with what: a [Client] of one set of masters
+// or of several, a wrapper of yours around it, or a fake in a test. With [Permits], a call takes a permit of a semaphore
+// instead, so there is no type for these.
+type Locker interface {
+	Do(ctx context.Context, name string, fn func(context.Context) error, options ...Option) error
+	Lock(ctx context.Context, name string, options ...Option) (*Hold, error)
+	TryLock(ctx context.Context, name string, options ...Option) (*Hold, error)
+}
+
+// New makes a client of one set of masters, and connects to them in the background. It returns an error
+// for a Config that cannot work, and not because masters cannot be reached. Call Close when done.
+func New(cfg Config) (*Client, error) {
+	s, err := newSet(cfg, clients.Part{})
 	if err != nil {
 		return nil, err
 	}
-	if masters.Len() == 2 {
-		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
-	}
-	masters.Spread(part)
-	masters.Introduce(cfg.identity())
-	masters.Keep(cfg.Keep)
-	c := &Client{cfg: cfg, masters: masters, own: own}
-	if inNumbers.made(c) {
-		cfg.Logger.Warn("redlock: many clients are made and not closed: make one for each process", "clients", manyClients, "within", time.Minute)
-	}
-	return c, nil
+	return &Client{sets: map[string]*set{"": s}, now: []string{""}, log: s.cfg.Logger}, nil
 }
 
-// manyClients is how many clients of the same masters a process makes within a minute and does not close before that is
-// taken for a leak: each has a connection to every master, and goroutines.
-const manyClients = 20
-
-// inNumbers has the clients of this process that are open.
-var inNumbers openClients
-
-// openClients are those that were made within the last minute and are not closed, by their first master.
-type openClients struct {
-	mu  sync.Mutex
-	all map[any]*openHere
-}
-
-type openHere struct {
-	since  map[string]time.Time // by the client's ID
-	warned bool
-}
-
-// made notes a client, and reports whether to warn: once for each master, as long as there are clients of it.
-func (o *openClients) made(c *Client) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.all == nil {
-		o.all = make(map[any]*openHere)
-	}
-	here := o.all[c.firstMaster()]
-	if here == nil {
-		here = &openHere{since: make(map[string]time.Time)}
-		o.all[c.firstMaster()] = here
-	}
-	maps.DeleteFunc(here.since, func(_ string, since time.Time) bool { return time.Since(since) > time.Minute })
-	here.since[c.ID()] = time.Now()
-	warn := len(here.since) >= manyClients && !here.warned
-	here.warned = here.warned || warn
-	return warn
-}
-
-// closed forgets a client.
-func (o *openClients) closed(c *Client) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if here := o.all[c.firstMaster()]; here != nil {
-		if delete(here.since, c.ID()); len(here.since) == 0 {
-			delete(o.all, c.firstMaster())
-		}
-	}
-}
-
-// firstMaster is the URL or the pool of the first master.
-func (c *Client) firstMaster() any {
-	if len(c.cfg.Pools) > 0 {
-		return c.cfg.Pools[0]
-	}
-	return c.cfg.Masters[0]
-}
-
-// Close gives back all holds, whose contexts end with ErrClosed, makes waiting callers return
+// Close unlocks all holds, whose contexts end with ErrClosed, makes waiting callers return
 // ErrClosed, and disconnects. It takes about two NodeTimeouts at most, and half a second more where
 // functions of Config.Trace are slow.
 //
 // The error lists the holds that no majority confirmed to be free; they end with their leases. A
 // second Close does nothing.
-func (c *Client) Close() error {
-	inNumbers.closed(c)
-	err := c.masters.Close()
-	for _, pool := range c.own {
-		_ = pool.Close()
+func (c *Client) Close() error { return c.all((*set).close) }
+
+// Ready waits until a majority of the masters of each set would grant a lock, and then returns nil: they
+// are connected, their guards have passed, and their clocks are steady. A service calls it when
+// it starts, and a health endpoint calls it with a short deadline.
+//
+// When ctx ends first, it returns a [*MajorityError] that names each master that is not ready and
+// says why. It matches ctx's error and ErrNoQuorum, and ErrGuarded where masters restarted lately
+// and nothing but time is needed. If so many masters report an error that does not pass by itself
+// that no majority is left, it returns such an error at once, without ctx's error. ErrClosed: the
+// client was closed.
+//
+// It writes nothing to the masters, so it does not see what only a write would show: a full memory,
+// a missing permission. A master that has just died may still count as ready, for a second and
+// Config.NodeTimeout at most.
+//
+// It returns a [*ConflictError] to a client that takes no lock, since others came first that use some of
+// its masters in a way that does not go together with its own. Those stay ready.
+//
+// Cost: one round trip the first time. The client watches its masters anyway.
+func (c *Client) Ready(ctx context.Context) error {
+	return c.all(func(s *set) error { return s.masters.Ready(ctx) })
+}
+
+// Package redlockadmin looks at a client from inside.
+func init() {
+	inside.Of = func(client any) inside.Client {
+		c := client.(*Client)
+		return inside.Client{
+			SetsOf: c.setsOf,
+			At: func(name string) (at []*multilock.Masters, err error) {
+				if err := c.check(name); err != nil {
+					return nil, err
+				}
+				for _, s := range c.at(name) {
+					at = append(at, s.masters)
+				}
+				return at, nil
+			},
+			All: func(f func(*multilock.Masters) error) error {
+				return c.all(func(s *set) error { return f(s.masters) })
+			},
+			Outward: outward,
+		}
 	}
-	return err
 }

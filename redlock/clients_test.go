@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -21,7 +22,7 @@ const recordPrefix = "redlock_client:{"
 // records returns how many masters have the record of c.
 func records(fleet *redlocktest.Fleet, c *redlock.Client) (n int) {
 	for _, m := range fleet.Masters() {
-		if m.Get(recordPrefix+c.ID()+"}") != "" {
+		if m.Get(recordPrefix+redlockadmin.Of(c).IDs()[0]+"}") != "" {
 			n++
 		}
 	}
@@ -40,14 +41,14 @@ func TestClientRecord(t *testing.T) {
 		defer cancel()
 		go orders.Lock(waiting, "a")
 		time.Sleep(20 * time.Second)
-		if got, want := strings.Split(hold.Owner(), ":")[0], orders.ID(); got != want {
+		if got, want := strings.Split(hold.Owner(), ":")[0], redlockadmin.Of(orders).IDs()[0]; got != want {
 			t.Errorf("ID = %s, want the first part of the owner %s", want, hold.Owner())
 		}
 		find := func() *redlock.ClientInfo {
 			t.Helper()
-			all, err := c.Clients(t.Context())
-			if err != nil || len(all) != 1 || all[0].ID != orders.ID() {
-				t.Fatalf("Clients = %v, %v; want %s, and not who only looks", all, err, orders.ID())
+			all, err := redlockadmin.Of(c).Clients(t.Context())
+			if err != nil || len(all) != 1 || all[0].ID != redlockadmin.Of(orders).IDs()[0] {
+				t.Fatalf("Clients = %v, %v; want %s, and not who only looks", all, err, redlockadmin.Of(orders).IDs()[0])
 			}
 			return &all[0]
 		}
@@ -117,7 +118,7 @@ func TestNoRecord(t *testing.T) {
 		}
 		_, err := c.TryLock(t.Context(), "a")
 		why, ok := errors.AsType[*redlock.MajorityError](err)
-		if !ok || why.Client != nil || !strings.HasPrefix(why.Holder, hidden.ID()) || strings.Contains(err.Error(), "secret") {
+		if !ok || why.Client != nil || !strings.HasPrefix(why.Holder, redlockadmin.Of(hidden).IDs()[0]) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("TryLock = %v, want the owner's uuid alone", err)
 		}
 	})
@@ -132,10 +133,12 @@ func TestHolderIsNamed(t *testing.T) {
 		says string
 		wait time.Duration // 0: it does not
 	}{
-		"TryLock":    {func(ctx context.Context, c *redlock.Client) error { return second(c.TryLock(ctx, "a")) }, " for 12s (", 0},
-		"Lock":       {func(ctx context.Context, c *redlock.Client) error { return second(c.Lock(ctx, "a")) }, " for 15s (", 3 * time.Second},
-		"RLock":      {func(ctx context.Context, c *redlock.Client) error { return second(c.RLock(ctx, "a")) }, " (", 600 * time.Millisecond}, // most locks change hands within a second
-		"TryLockAll": {func(ctx context.Context, c *redlock.Client) error { return second(c.TryLockAll(ctx, "b", "a")) }, " for 12s (", 0},
+		"TryLock": {func(ctx context.Context, c *redlock.Client) error { return second(c.TryLock(ctx, "a")) }, " for 12s (", 0},
+		"Lock":    {func(ctx context.Context, c *redlock.Client) error { return second(c.Lock(ctx, "a")) }, " for 15s (", 3 * time.Second},
+		"RLock":   {func(ctx context.Context, c *redlock.Client) error { return second(c.Lock(ctx, "a", redlock.Shared())) }, " (", 600 * time.Millisecond}, // most locks change hands within a second
+		"TryLockAll": {func(ctx context.Context, c *redlock.Client) error {
+			return second(c.TryLockAll(ctx, []string{"b", "a"}))
+		}, " for 12s (", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -156,7 +159,7 @@ func TestHolderIsNamed(t *testing.T) {
 				expect(t, name, err, redlock.ErrTaken)
 				expectSays(t, name, err, by+tt.says)
 				why, ok := errors.AsType[*redlock.MajorityError](err)
-				if !ok || why.Holder != hold.Owner() || why.Client == nil || why.Client.ID != holder.ID() {
+				if !ok || why.Holder != hold.Owner() || why.Client == nil || why.Client.ID != redlockadmin.Of(holder).IDs()[0] {
 					t.Errorf("%s = %v, want holder %q of orders-api", name, err, hold.Owner())
 				}
 			})
@@ -248,15 +251,15 @@ func TestClientsOfAMinority(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		use(t, c, "used")
 		time.Sleep(time.Minute)
-		fleet.Master(0).Del(recordPrefix + c.ID() + "}")
+		fleet.Master(0).Del(recordPrefix + redlockadmin.Of(c).IDs()[0] + "}")
 		fleet.Master(1).Kill()
-		all, err := c.Clients(t.Context())
+		all, err := redlockadmin.Of(c).Clients(t.Context())
 		program := filepath.Base(os.Args[0])
 		if err != nil || len(all) != 1 || all[0].At != 1 || all[0].Name != program || all[0].Program != program {
 			t.Errorf("Clients = %+v, %v; want one that is called %s, at one master", all, err, program)
 		}
 		fleet.Master(2).Kill()
-		_, err = c.Clients(t.Context())
+		_, err = redlockadmin.Of(c).Clients(t.Context())
 		expect(t, "Clients of a minority", err, redlock.ErrNoQuorum)
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
+	"example.com/redlock/redlocktrace"
 )
 
 // Config says which masters to use and how. The zero value of each field but the
@@ -70,11 +71,11 @@ type Config struct {
 
 	// MaxHold is how long after Lock the watchdog keeps renewing a hold. The hold is then lost at the
 	// end of its validity, which is later than MaxHold by less than Lease. It bounds what a hung
-	// holder costs the others; a holder that needs longer calls Extend, or locks the name again. At
+	// holder costs the others; a holder that needs longer calls Extend or Enter. At
 	// least Lease. Default: no bound.
 	MaxHold time.Duration
 
-	// MaxLease is the longest lease that the client takes. LockFor refuses more. It must not be longer than
+	// MaxLease is the longest lease that the client takes: see the options of [Client.Lock]. It must not be longer than
 	// the RestartGuard of any client of these masters, see [ErrShortGuard]. Default: Lease.
 	MaxLease time.Duration
 
@@ -88,7 +89,7 @@ type Config struct {
 
 	// RestartGuard is how long a master that restarted must have been up before it
 	// grants a hold again, since it may have forgotten those it granted before. Default
-	// MaxLease; it cannot be less. Negative: no guard, for tests, and for masters that
+	// MaxLease; it cannot be less. [GuardOff]: no guard, for tests, and for masters that
 	// write each change to disk (appendfsync always).
 	RestartGuard time.Duration
 
@@ -98,7 +99,7 @@ type Config struct {
 	NodeTimeout time.Duration
 
 	// Name is what others call this program. It is in the record that the client keeps on every
-	// master, by which others name the holder of a lock (see [Client.Clients]). Default: the base name
+	// master, by which others name the holder of a lock (see package redlockadmin). Default: the base name
 	// of the executable. At most 100 bytes.
 	Name string
 
@@ -109,13 +110,18 @@ type Config struct {
 	// Logger gets a message when a master goes down, comes up or is refused, when Lock waits because
 	// no majority can grant it, when a hold is lost, when other clients use the masters in a way that
 	// conflicts with this one, when a Hold became garbage without Unlock, when a certificate ends soon, and
-	// when a process makes many clients and does not close them. Default: silent.
+	// when a process makes many clients and does not close them. Where a caller is concerned, the message has the
+	// caller's context, so that a handler finds a trace's ID. Default: warnings and what is worse, to slog.Default.
+	// For silence, use slog.New(slog.DiscardHandler).
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package
 	// redlocktrace lists them, and says how they are called. Default: none, at no cost.
-	Trace *Trace
+	Trace *redlocktrace.Trace
 }
+
+// GuardOff is the Config.RestartGuard of masters that forget nothing when they restart.
+const GuardOff time.Duration = -1
 
 // Defaults of Config.
 const (
@@ -159,7 +165,7 @@ func (cfg *Config) fill() error {
 		cfg.NodeTimeout = min(max(cfg.Lease/10, minNodeTimeout), maxNodeTimeout)
 	}
 	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+		cfg.Logger = defaultLogger()
 	}
 	if cfg.Name == "" {
 		cfg.Name = program()
@@ -192,6 +198,8 @@ func (cfg *Config) check() error {
 		return fmt.Errorf("redlock: Config.MaxHold %v is negative", cfg.MaxHold)
 	case cfg.MaxHold > 0 && cfg.MaxHold < lease:
 		return fmt.Errorf("redlock: Config.MaxHold %v is shorter than Config.Lease %v: a hold lasts that long without being renewed", cfg.MaxHold, lease)
+	case cfg.RestartGuard < 0 && cfg.RestartGuard != GuardOff:
+		return fmt.Errorf("redlock: Config.RestartGuard %v is negative: for no guard, use GuardOff", cfg.RestartGuard)
 	case cfg.RestartGuard > 0 && cfg.RestartGuard < cfg.MaxLease:
 		return fmt.Errorf("redlock: Config.RestartGuard %v is shorter than Config.MaxLease %v: a master could grant before the leases that it forgot have ended", cfg.RestartGuard, cfg.MaxLease)
 	case cfg.Keep < 0 || cfg.Keep > lease || cfg.Keep != cfg.Keep.Truncate(time.Millisecond):
@@ -211,7 +219,8 @@ func (cfg *Config) check() error {
 func (cfg *Config) checkLease(what string, lease time.Duration) error {
 	whole := lease.Truncate(time.Millisecond)
 	if whole > cfg.MaxLease {
-		return fmt.Errorf("redlock: %s %v is longer than Config.MaxLease %v: a master that restarts would not wait for it", what, lease, cfg.MaxLease)
+		return fmt.Errorf("redlock: %s %v is longer than Config.MaxLease %v, so a master that restarts would not wait for it: "+
+			"set Config.MaxLease here, and Config.RestartGuard of each client of these masters, to %v or more", what, lease, cfg.MaxLease, lease)
 	}
 	switch {
 	case lease <= 0:
@@ -237,7 +246,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		}
 	}
 	guard := max(cfg.RestartGuard, 0)
-	registry, trace := new(node.Registry), tracer.New(cfg.Trace, uuid.NewString(), names, max(cfg.NodeTimeout, maxNodeTimeout))
+	registry, trace := new(node.Registry), tracer.New(outwardTrace(cfg.Trace), uuid.NewString(), names, max(cfg.NodeTimeout, maxNodeTimeout))
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{

@@ -14,6 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -99,7 +100,7 @@ func TestDefaults(t *testing.T) {
 		{redlock.Config{MaxLease: lease, MaxHold: lease}, lease, lease, lease, nodeTimeout},
 		{redlock.Config{MaxLease: hour, RestartGuard: hour}, lease, hour, hour, nodeTimeout},
 		{redlock.Config{MaxLease: hour, RestartGuard: 2 * hour}, lease, hour, 2 * hour, nodeTimeout},
-		{redlock.Config{RestartGuard: -1, NodeTimeout: ms}, lease, lease, -1, ms},
+		{redlock.Config{RestartGuard: redlock.GuardOff, NodeTimeout: ms}, lease, lease, -1, ms},
 		{redlock.Config{NodeTimeout: lease - 1}, lease, lease, lease, lease - 1},
 	} {
 		cfg := tt.cfg
@@ -124,30 +125,31 @@ func TestArgumentsAreChecked(t *testing.T) {
 		nothing := func(context.Context) error { return nil }
 		for name, why := range bad {
 			for call, err := range map[string]error{
-				"Lock": second(c.Lock(ctx, name)), "TryLock": second(c.TryLock(ctx, name)), "RLock": second(c.RLock(ctx, name)),
-				"LockFor": second(c.LockFor(ctx, name, time.Second)), "Do": c.Do(ctx, name, nothing),
-				"Acquire": second(c.Semaphore(name, 1).Acquire(ctx)), "Semaphore.Do": c.Semaphore(name, 1).Do(ctx, nothing),
-				"Inspect": second(c.Inspect(ctx, name)), "Semaphore.Inspect": second(c.Semaphore(name, 1).Inspect(ctx)),
-				"ForceUnlock": second(c.ForceUnlock(ctx, name)), "ForceRelease": second(c.Semaphore(name, 1).ForceRelease(ctx)),
+				"Lock": second(c.Lock(ctx, name)), "TryLock": second(c.TryLock(ctx, name)), "RLock": second(c.Lock(ctx, name, redlock.Shared())),
+				"LockFor": second(c.Lock(ctx, name, redlock.Lease(time.Second))), "Do": c.Do(ctx, name, nothing),
+				"Permits": second(c.Lock(ctx, name, redlock.Permits(1))), "Do of Permits": c.Do(ctx, name, nothing, redlock.Permits(1)),
+				"LockAll": second(c.LockAll(ctx, []string{"a", name})), "Lead": c.Lead(ctx, name, nothing),
+				"Inspect": second(redlockadmin.Of(c).Inspect(ctx, name)), "InspectSemaphore": second(redlockadmin.Of(c).InspectSemaphore(ctx, name)),
+				"ForceUnlock": second(redlockadmin.Of(c).ForceUnlock(ctx, name)), "ForceRelease": second(redlockadmin.Of(c).ForceRelease(ctx, name)),
 			} {
 				expectSays(t, fmt.Sprintf("%s of %.20q", call, name), err, "redlock: "+why)
 			}
 		}
-		for permits, why := range map[int]string{0: "has 0 permits", -1: "has -1 permits", 1001: "has 1001 permits"} {
-			expectSays(t, "Acquire", second(c.Semaphore("a", permits).Acquire(ctx)), why)
-			expectSays(t, "Do", c.Semaphore("a", permits).Do(ctx, nothing), why)
+		for permits, why := range map[int]string{0: "0 permits of", -1: "-1 permits of", 1001: "1001 permits of"} {
+			expectSays(t, "Acquire", second(permitsOf(c, "a", permits).Acquire(ctx)), why)
+			expectSays(t, "Do", c.Do(ctx, "a", nothing, redlock.Permits(permits)), why)
 		}
 		for d, why := range map[time.Duration]string{
-			lease + time.Millisecond: "redlock: lease 30.001s is longer than Config.MaxLease 30s",
+			lease + time.Millisecond: "redlock: lease 30.001s is longer than Config.MaxLease 30s, so a master that restarts would not wait for it: set Config.MaxLease here, and Config.RestartGuard of each client of these masters, to 30.001s or more",
 			time.Microsecond:         "redlock: lease 1µs is too short",
 		} {
-			expectSays(t, "LockFor", second(c.LockFor(ctx, "a", d)), why)
+			expectSays(t, "LockFor", second(c.Lock(ctx, "a", redlock.Lease(d))), why)
 		}
 		if n := scripts(fleet) - before; n != 0 {
 			t.Errorf("the masters ran %d scripts for bad arguments", n)
 		}
 		unlock(t, lock(t, ctx, c, long))
 		unlock(t, lock(t, ctx, c, "my:redlock_fence:{a}"))
-		unlock(t, acquire(t, c.Semaphore("a", 1000)))
+		unlock(t, acquire(t, permitsOf(c, "a", 1000)))
 	})
 }

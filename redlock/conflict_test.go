@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -42,14 +43,14 @@ func joins(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config, places ..
 }
 
 // ready is Ready without waiting.
-func ready(c user) error {
+func ready(c *redlock.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 0)
 	defer cancel()
 	return c.Ready(ctx)
 }
 
 // use takes a lock, and gives it back.
-func use(t *testing.T, c user, name string) {
+func use(t *testing.T, c *redlock.Client, name string) {
 	t.Helper()
 	hold := lock(t, t.Context(), c, name)
 	synctest.Wait() // all masters were asked, not only the majority that a lock needs
@@ -64,14 +65,14 @@ type grounds struct {
 }
 
 // process starts a client of some of the masters, or Sets.
-type process func(*testing.T, grounds) (user, *lines)
+type process func(*testing.T, grounds) (*redlock.Client, *lines)
 
 func ofMasters(cfg redlock.Config, places ...int) process {
-	return func(t *testing.T, g grounds) (user, *lines) { return joins(t, g.Fleet, cfg, places...) }
+	return func(t *testing.T, g grounds) (*redlock.Client, *lines) { return joins(t, g.Fleet, cfg, places...) }
 }
 
 func ofSets(name, now, next string) process {
-	return func(t *testing.T, g grounds) (user, *lines) {
+	return func(t *testing.T, g grounds) (*redlock.Client, *lines) {
 		log := new(lines)
 		return g.sets.start(t, redlock.Config{Name: name, Logger: logger(log)}, now, next), log
 	}
@@ -145,18 +146,18 @@ func TestWhoComesSecond(t *testing.T) {
 				for i := range 40 {
 					name := string(rune('a' + i%26)) // in any of its sets
 					refused("Lock of the second", second(b.Lock(t.Context(), name)))
-					refused("TryLockAll of the second", second(b.TryLockAll(t.Context(), name, "b")))
-					refused("TryAcquire of the second", second(b.Semaphore(name, 2).TryAcquire(t.Context())))
+					refused("TryLockAll of the second", second(b.TryLockAll(t.Context(), []string{name, "b"})))
+					refused("TryAcquire of the second", second(permitsOf(b, name, 2).TryAcquire(t.Context())))
 					refused("Ready of the second", ready(b))
 					expect(t, "Ready of the first", ready(a))
 					use(t, a, "used")
 					time.Sleep(5 * time.Second)
 				}
-				expect(t, "Conflict of the first", a.Conflict(), tt.want)
-				if why, ok := errors.AsType[*redlock.ConflictError](a.Conflict()); !ok || why.Refused || !strings.Contains(why.Error(), "it came second") {
+				expect(t, "Conflict of the first", redlockadmin.Of(a).Conflict(), tt.want)
+				if why, ok := errors.AsType[*redlock.ConflictError](redlockadmin.Of(a).Conflict()); !ok || why.Refused || !strings.Contains(why.Error(), "it came second") {
 					t.Errorf("Conflict of the first = %v, want it to say that the other came second", why)
 				}
-				expect(t, "Conflict of the second", b.Conflict(), tt.want)
+				expect(t, "Conflict of the second", redlockadmin.Of(b).Conflict(), tt.want)
 				if x, y := logA.count(conflictFound), logB.count(conflictFound); x == 0 || y == 0 || tt.goesOn == nil && x+y > 2 {
 					t.Errorf("the logs have the conflict %d and %d times, want each client once", x, y)
 				}
@@ -169,7 +170,7 @@ func TestWhoComesSecond(t *testing.T) {
 				time.Sleep(forgotten)
 				use(t, b, "used")
 				expect(t, "Ready of the second, alone", ready(b))
-				expect(t, "Conflict of the second, alone", b.Conflict())
+				expect(t, "Conflict of the second, alone", redlockadmin.Of(b).Conflict())
 				if n := logB.count(conflictOver); n != logB.count(conflictFound) {
 					t.Errorf("the log of the second has %d times that it is over, want as often as that there is one", n)
 				}
@@ -200,11 +201,11 @@ func TestOnlookers(t *testing.T) {
 	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
 		look := func(places ...int) {
 			c, _ := member(t, fleet, "looks", places...)
-			_, err := c.Inspect(t.Context(), "a")
+			_, err := redlockadmin.Of(c).Inspect(t.Context(), "a")
 			expect(t, "Inspect", err)
-			_, err = c.Clients(t.Context())
+			_, err = redlockadmin.Of(c).Clients(t.Context())
 			expect(t, "Clients", err)
-			_, err = c.List(t.Context(), "*", 10)
+			_, err = listed(c, t.Context(), "*", 10)
 			expect(t, "List", err)
 			_ = c.Ready(t.Context())
 		}
@@ -221,7 +222,7 @@ func TestOnlookers(t *testing.T) {
 		for range 100 {
 			time.Sleep(time.Second)
 			expect(t, "Ready", ready(a))
-			expect(t, "Conflict", a.Conflict())
+			expect(t, "Conflict", redlockadmin.Of(a).Conflict())
 		}
 		if n := log.count(conflictFound); n > 0 {
 			t.Errorf("the log has %d conflicts, want none", n)
@@ -375,7 +376,7 @@ func TestNoFalseConflictLong(t *testing.T) {
 						for _, c := range []*redlock.Client{a, b, late} {
 							_, err := c.TryLock(t.Context(), "x")
 							expectNot(t, "TryLock", err, redlock.ErrOverlap)
-							expect(t, "Conflict", c.Conflict())
+							expect(t, "Conflict", redlockadmin.Of(c).Conflict())
 						}
 						late.Close()
 					}

@@ -82,7 +82,7 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 				var s spy
 				c := open(t, fleet, redlock.Config{Pools: s.pools(fleet)})
 				unlock(t, lockFor(t, t.Context(), c, "warm", time.Second))
-				outer := lockFor(t, t.Context(), c, "a", 10*time.Second)
+				outer := lockFor(t, redlock.WithOwner(t.Context()), c, "a", 10*time.Second)
 				inner := lockFor(t, outer.Context(), c, "a", 10*time.Second)
 				synctest.Wait()
 				// Not by Err, which would look at the clock.
@@ -139,11 +139,11 @@ func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 // hold, and of the innermost permit, where there are several.
 func TestWhatAContextTells(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		gpu := c.Semaphore("gpu", 2)
+		gpu := permitsOf(c, "gpu", 2)
 		outer := lock(t, t.Context(), c, "a")
 		type key struct{}
 		below := context.WithValue(outer.Context(), key{}, 1)
-		again := lock(t, below, c, "a")
+		again := got(t, "Enter", outer.Enter, below)
 		time.Sleep(time.Millisecond)
 		inner := lock(t, below, c, "b")
 		one := acquire(t, gpu)

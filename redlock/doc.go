@@ -9,17 +9,32 @@
 //	…
 //	defer client.Close()
 //
+//	err = client.Do(ctx, "orders:42", func(ctx context.Context) error {
+//		return write(ctx, redlock.Token(ctx))
+//	})
+//
+// [Client.Do] waits for the lock, renews it while the function runs, and unlocks even after a panic. The function's
+// context ends with the caller's, or before anybody else can get the lock.
+//
+// Where no function fits, [Client.Lock] returns a [Hold]:
+//
 //	hold, err := client.Lock(ctx, "orders:42")
 //	if err != nil {
 //		return err
 //	}
-//	defer func() { err = errors.Join(err, hold.Unlock(ctx)) }() // ErrLost: we did not have it throughout
+//	defer hold.Unlock(ctx)
 //	return write(hold.Context(), hold.Token())
 //
-// [Client.Lock] waits until the lock is held or its context ends, and a watchdog renews the hold
-// until Unlock. [Client.LockFor] takes a fixed lease, which is not renewed. The Try forms do not
-// wait. [Client.Do] locks, runs a function and unlocks. [Client.Lead] runs one in the process that
-// leads, and in another when that fails.
+// [Client.TryLock] does not wait. [Client.Lead] runs a function in the process that leads, and in another when
+// that fails. [Client.LockAll] locks several names together. What else a call may want is an [Option]: [Shared] to
+// read together, [Lease] for a fixed time, and [Permits] for one of so many instead of a lock:
+//
+//	client.Lock(ctx, "report", redlock.Shared())
+//	client.TryLock(ctx, "orders:42", redlock.Lease(5*time.Second))
+//	client.Do(ctx, "gpu", render, redlock.Permits(4))
+//
+// Options are words at the end of a call, and not names like RLock or TryLockFor, because they combine: three words do
+// for some twenty methods, and all calls have them, LockAll and Lead as well.
 //
 // The waiting callers of the whole fleet stand in a queue on the masters, and an Unlock hands the
 // lock to the first of them.
@@ -28,22 +43,16 @@
 // hold ends with its validity: by then, [Hold.Context] is cancelled with a cause that matches
 // [ErrLost].
 //
-// # Re-entry
+// [NewSets] makes a client that spreads names over several sets of masters. What operators want to see and to
+// free is in package redlockadmin, the steps of each call in package redlocktrace, and masters in memory, for tests, in
+// package redlocktest.
 //
-// Locking a name again under [Hold.Context] enters the same hold once more, instead of waiting for
-// itself; so does the name of each hold around it. For any other name, each caller under that context
-// is a new owner: goroutines of one job exclude each other. [WithOwner] gives a call tree one owner for
-// all names. Unlock each [Hold] once; the last Unlock frees the lock.
+// # Who holds a lock
 //
-// # Readers, permits, several names
-//
-// [Client.RLock] takes a name for reading: readers hold it together, and a writer, from
-// [Client.Lock], alone. [Hold.Downgrade] turns a writer into a reader. [Client.Semaphore] limits
-// how many permits of a name are held at a time. [Client.LockAll] takes several names in one hold,
-// and [LockAll] does so across clients. [Sets] spreads names over several sets of masters.
-//
-// All of them have what a lock has: holds on a majority, a watchdog, a queue on the masters,
-// fencing tokens, a context that ends with the hold, and the same errors.
+// Whoever has the [Hold] does. [Hold.Enter] locks its name once more, instead of waiting for itself; unlock each Hold
+// once, and the last Unlock frees the lock. A context is handed on to workers, so it is no identity: a Lock of
+// the name under the hold's own context returns [ErrHeld] at once. Code that cannot hand a Hold on begins a call tree
+// with [WithOwner], in which a Lock enters what the tree holds.
 //
 // # Caveats
 //
@@ -69,8 +78,8 @@
 //
 // # Errors
 //
-// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld] and [ErrClosed].
-// ErrGuarded is a kind of ErrNoQuorum that only needs time: masters restarted lately. What each
+// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld], [ErrNotAwaited], [ErrHeld] and
+// [ErrClosed]. ErrGuarded is a kind of ErrNoQuorum that only needs time: masters restarted lately. What each
 // master said is in a [*MajorityError]. The error of a wait that was cut short matches its
 // context's error and also says what the caller was waiting for. If that was a hold of the same
 // client, there is no MajorityError, since no master was asked.

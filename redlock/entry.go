@@ -12,19 +12,20 @@ import (
 // entry is one of the Holds that share a lock. It is what remains of a [Hold] that has become
 // garbage.
 type entry struct {
-	c     *Client
-	name  string                         // that is entered again under its context; "" for a permit, which is never
-	owner any                            // who may do so
-	hold  atomic.Pointer[multilock.Hold] // set before anybody sees the entry
-	ctx   window
-	self  [1]*entry // the parts of ctx, which saves an allocation
-	since time.Time
+	set      *set
+	name     string                         // "" for a permit, which is not entered again
+	owner    any                            // who enters it again
+	hold     atomic.Pointer[multilock.Hold] // set before anybody sees the entry
+	unlocked atomic.Bool
+	ctx      window
+	self     [1]*entry // the parts of ctx, which saves an allocation
+	since    time.Time
 }
 
 // newEntry makes an entry for what a caller wants whose context is ctx. owner enters it again, or
 // the entry itself if that is nil.
-func (c *Client) newEntry(ctx context.Context, w want, owner any) *entry {
-	e := &entry{c: c, owner: owner}
+func (s *set) newEntry(ctx context.Context, w want, owner any) *entry {
+	e := &entry{set: s, owner: owner}
 	if w.permits == 0 {
 		e.name = w.name
 	}
@@ -38,16 +39,17 @@ func (c *Client) newEntry(ctx context.Context, w want, owner any) *entry {
 }
 
 // Ended implements [multilock.Entry].
-func (e *entry) Ended(cause error) {
-	e.ctx.end(cause)
-}
+func (e *entry) Ended(cause error) { e.ctx.end(outward(cause)) }
+
+// Context implements [multilock.Entry].
+func (e *entry) Context() context.Context { return e.ctx.values }
 
 // cause returns why e has ended, nil if it goes on.
 func (e *entry) cause() error {
 	if cause := context.Cause(e.ctx.Context); cause != nil {
 		return cause
 	}
-	return e.hold.Load().Check()
+	return outward(e.hold.Load().Check())
 }
 
 // locked is what became of a request for e: its Hold, if it was granted. When that is garbage, so that nobody
@@ -62,7 +64,7 @@ func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
 	}
 	e.since = time.Now()
 	e.hold.Store(hold)
-	h := &Hold{h: hold, e: e}
+	h := &Hold{of: e}
 	h.leak = runtime.AddCleanup(h, (*entry).leaked, e)
 	return h, nil
 }
@@ -80,7 +82,7 @@ func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
 func (e *entry) leaked() {
 	hold := e.hold.Load()
 	if hold.Orphan(e) {
-		e.c.cfg.Logger.Warn("redlock: Hold is garbage without Unlock", "name", hold.Name(), "owner", hold.Owner(),
+		e.set.cfg.Logger.WarnContext(e.ctx.values, "redlock: Hold is garbage without Unlock", "name", hold.Name(), "owner", hold.Owner(),
 			"held", time.Since(e.since).Round(time.Millisecond))
 	}
 }

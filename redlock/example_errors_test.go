@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"slices"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -27,17 +26,17 @@ func ExampleMajorityError() {
 	_, err = client.Lock(context.Background(), "orders:42") // does not wait: that would not help
 	if why, ok := errors.AsType[*redlock.MajorityError](err); ok && errors.Is(err, redlock.ErrNoQuorum) {
 		fmt.Printf("%s %q: %d masters are needed of %d\n", why.Op, why.Name, why.Need, why.Of)
-		fmt.Println("waiting cannot help:", why.Hopeless())
-		fmt.Println(slices.Contains(why.Reasons(), "pool 2: the key is no lock"))
+		fmt.Println("waiting cannot help:", why.Hopeless)
+		fmt.Println(why.Masters[1])
 	}
 	// Output:
 	// lock "orders:42": 2 masters are needed of 3
 	// waiting cannot help: true
-	// true
+	// pool 2: the key is no lock: it holds a string
 }
 
 // The error of a lock that is taken says when it would be free if its holder were gone.
-func ExampleMajorityError_FreeAfter() {
+func ExampleMajorityError_taken() {
 	client, done := exampleClient()
 	defer done()
 
@@ -49,15 +48,12 @@ func ExampleMajorityError_FreeAfter() {
 	defer hold.Unlock(ctx)
 	_, err = client.TryLock(ctx, "orders:42")
 	if why, ok := errors.AsType[*redlock.MajorityError](err); ok && errors.Is(err, redlock.ErrTaken) {
-		left, known := why.FreeAfter()
-		fmt.Println("the lease has at most 30 s left:", known && left > 0 && left <= 30*time.Second)
-		fmt.Println("one owner has it:", !why.Split())
-		fmt.Println("a hold of ours was lost:", why.Lost())
+		fmt.Println("the lease has at most 30 s left:", why.FreeAfter > 0 && why.FreeAfter <= 30*time.Second)
+		fmt.Println("one owner has it:", !why.Split && why.Holder == hold.Owner())
 	}
 	// Output:
 	// the lease has at most 30 s left: true
 	// one owner has it: true
-	// a hold of ours was lost: false
 }
 
 // A hold is unlocked once, and by nobody after Close.
@@ -88,12 +84,12 @@ func ExampleHold_Unlock() {
 }
 
 // A reader cannot become a writer: two that tried would wait for each other.
-func ExampleClient_RLock_upgrade() {
+func ExampleErrUpgrade() {
 	client, done := exampleClient()
 	defer done()
 
 	ctx := context.Background()
-	hold, err := client.RLock(ctx, "report")
+	hold, err := client.Lock(ctx, "report", redlock.Shared())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -115,4 +111,35 @@ func ExampleConflictError() {
 	}
 	fmt.Println(err)
 	// Output: <nil>
+}
+
+// A deferred Unlock releases the lock also when its context has ended meanwhile.
+func ExampleErrNotAwaited() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	hold, err := client.Lock(ctx, "orders:42")
+	if err != nil {
+		log.Fatal(err)
+	}
+	cancel()
+	err = hold.Unlock(ctx)
+	fmt.Println("sent, and not waited for:", errors.Is(err, redlock.ErrNotAwaited), errors.Is(err, context.Canceled))
+	fmt.Println("something is wrong:", errors.Is(err, redlock.ErrNoQuorum) || errors.Is(err, redlock.ErrLost))
+	// Output:
+	// sent, and not waited for: true true
+	// something is wrong: false
+}
+
+// Whoever works under a hold does not hold it: nobody waits for itself unnoticed.
+func ExampleErrHeld() {
+	client, done := exampleClient()
+	defer done()
+
+	err := client.Do(context.Background(), "orders:42", func(ctx context.Context) error {
+		return client.Do(ctx, "orders:42", func(context.Context) error { return nil })
+	})
+	fmt.Println(errors.Is(err, redlock.ErrHeld))
+	// Output: true
 }

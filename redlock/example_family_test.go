@@ -7,19 +7,20 @@ import (
 	"log"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 // Readers of a report share its name. Whoever rewrites it has the name alone.
-func ExampleClient_RLock() {
+func ExampleShared() {
 	client, done := exampleClient()
 	defer done()
 
 	ctx := context.Background()
-	one, err := client.RLock(ctx, "report")
+	one, err := client.Lock(ctx, "report", redlock.Shared())
 	if err != nil {
 		log.Fatal(err)
 	}
-	another, err := client.RLock(ctx, "report")
+	another, err := client.Lock(ctx, "report", redlock.Shared())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -33,7 +34,7 @@ func ExampleClient_RLock() {
 		log.Fatal(err)
 	}
 	defer writer.Unlock(ctx)
-	_, err = client.TryRLock(ctx, "report")
+	_, err = client.TryLock(ctx, "report", redlock.Shared())
 	fmt.Println("a reader beside a writer:", errors.Is(err, redlock.ErrTaken))
 	// Output:
 	// a writer beside two readers: true
@@ -55,10 +56,10 @@ func ExampleHold_Downgrade() {
 	if err := hold.Downgrade(ctx); err != nil { // no other writer had the name in between
 		log.Fatal(err)
 	}
-	err = client.RDo(ctx, "report", func(context.Context) error {
+	err = client.Do(ctx, "report", func(context.Context) error {
 		fmt.Println("another reader beside it, which is one too:", hold.Shared())
 		return nil
-	})
+	}, redlock.Shared())
 	fmt.Println(err)
 	// Output:
 	// another reader beside it, which is one too: true
@@ -66,15 +67,15 @@ func ExampleHold_Downgrade() {
 }
 
 // Two jobs at most use the GPUs at a time, in the whole fleet.
-func ExampleClient_Semaphore() {
+func ExamplePermits() {
 	client, done := exampleClient()
 	defer done()
 
 	ctx := context.Background()
-	gpus := client.Semaphore("gpu", 2)
+	gpus := redlock.Permits(2)
 	var permits []*redlock.Hold
 	for range 2 {
-		permit, err := gpus.Acquire(ctx)
+		permit, err := client.Lock(ctx, "gpu", gpus)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -82,11 +83,11 @@ func ExampleClient_Semaphore() {
 	}
 	fmt.Println("slots differ:", permits[0].Slot() != permits[1].Slot())
 
-	_, err := gpus.TryAcquire(ctx)
+	_, err := client.TryLock(ctx, "gpu", gpus)
 	fmt.Println("none is left:", errors.Is(err, redlock.ErrTaken))
 
 	_ = permits[0].Unlock(ctx)
-	permit, err := gpus.TryAcquire(ctx)
+	permit, err := client.TryLock(ctx, "gpu", gpus)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -105,23 +106,26 @@ func ExamplePermitSlot() {
 	defer done()
 
 	ctx := context.Background()
-	gpus := client.Semaphore("gpu", 2)
+	gpus := redlock.Permits(2)
 	used := make(map[int]bool)
 	render := func(ctx context.Context) error {
 		slot, ok := redlock.PermitSlot(ctx)
 		used[slot] = ok
 		return nil
 	}
-	if err := gpus.Do(ctx, func(ctx context.Context) error { return errors.Join(render(ctx), gpus.Do(ctx, render)) }); err != nil {
+	err := client.Do(ctx, "gpu", func(ctx context.Context) error {
+		return errors.Join(render(ctx), client.Do(ctx, "gpu", render, gpus))
+	}, gpus)
+	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println(used)
 
-	permit, err := gpus.Acquire(ctx)
+	permit, err := client.Lock(ctx, "gpu", gpus)
 	if err != nil {
 		log.Fatal(err)
 	}
-	freed, err := gpus.ForceReleaseSlot(ctx, permit.Slot()) // an operator, if its holder hangs
+	freed, err := redlockadmin.Of(client).ForceReleaseSlot(ctx, "gpu", permit.Slot()) // an operator, if its holder hangs
 	fmt.Println(freed, err)
 	// Output:
 	// map[0:true 1:true]

@@ -7,12 +7,13 @@ import (
 	"log"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
 // When one set of masters is not enough, names are spread over several, which have nothing to do with
 // each other.
-func ExampleSets() {
+func ExampleNewSets() {
 	sets, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{
 		"1": exampleMasters(),
 		"2": exampleMasters(),
@@ -25,7 +26,7 @@ func ExampleSets() {
 
 	for _, name := range []string{"orders:42", "orders:43", "invoices:7"} {
 		err := sets.Do(context.Background(), name, func(context.Context) error {
-			fmt.Println(name, "is locked in set", sets.SetsOf(name))
+			fmt.Println(name, "is locked in set", redlockadmin.Of(sets).SetsOf(name))
 			return nil
 		})
 		if err != nil {
@@ -53,7 +54,7 @@ func ExampleSetsConfig_next() {
 	defer sets.Close()
 
 	for _, name := range []string{"orders:42", "orders:43", "invoices:7"} {
-		fmt.Println(name, "is locked in", sets.SetsOf(name))
+		fmt.Println(name, "is locked in", redlockadmin.Of(sets).SetsOf(name))
 	}
 	// Output:
 	// orders:42 is locked in [2]
@@ -85,7 +86,7 @@ func ExampleErrRoute() {
 	if why, ok := errors.AsType[*redlock.ConflictError](err); ok && errors.Is(err, redlock.ErrRoute) {
 		fmt.Printf("%s has %s, and this process %s\n", why.Client.Name, why.Other.Route(), why.Own.Route())
 	}
-	fmt.Println("as it goes on:", late.Conflict() != nil)
+	fmt.Println("as it goes on:", redlockadmin.Of(late).Conflict() != nil)
 	// Output:
 	// orders has the sets 1, 2, 3, and this process the sets 1, 2
 	// as it goes on: true
@@ -93,5 +94,5 @@ func ExampleErrRoute() {
 
 // exampleMasters are three masters in memory. (Real ones are three other servers for each set.)
 func exampleMasters() redlock.Config {
-	return redlock.Config{Pools: redlocktest.New(3).Pools(), RestartGuard: -1}
+	return redlock.Config{Pools: redlocktest.New(3).Pools(), RestartGuard: redlock.GuardOff}
 }

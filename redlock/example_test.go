@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -74,7 +75,7 @@ func ExampleClient_Do() {
 	defer done()
 
 	err := client.Do(context.Background(), "orders:42", func(ctx context.Context) error {
-		client.ForceUnlock(ctx, "orders:42") // as an operator would
+		redlockadmin.Of(client).ForceUnlock(ctx, "orders:42") // as an operator would
 		return nil
 	})
 	fmt.Println(errors.Is(err, redlock.ErrLost))
@@ -87,7 +88,7 @@ func ExampleClient_Lead() {
 	defer done()
 
 	err := client.Lead(context.Background(), "scheduler", func(ctx context.Context) error {
-		leader, err := client.Inspect(ctx, "scheduler") // as every process may
+		leader, err := redlockadmin.Of(client).Inspect(ctx, "scheduler") // as every process may
 		if err != nil {
 			return err // another process leads next, and this one campaigns again after a pause
 		}
@@ -100,8 +101,25 @@ func ExampleClient_Lead() {
 	// <nil>
 }
 
-// A lock under the context of a hold enters that hold again.
-func ExampleHold_Context() {
+// A function that takes a Locker locks with a Client of one set of masters or of several, or with a fake in a test.
+func ExampleLocker() {
+	client, done := exampleClient()
+	defer done()
+
+	ship := func(ctx context.Context, locks redlock.Locker, order string) error {
+		return locks.Do(ctx, "orders:"+order, func(context.Context) error {
+			fmt.Println("shipping order", order)
+			return nil
+		})
+	}
+	if err := ship(context.Background(), client, "42"); err != nil {
+		log.Fatal(err)
+	}
+	// Output: shipping order 42
+}
+
+// Whoever has a hold can enter its lock again, and hand that on.
+func ExampleHold_Enter() {
 	client, done := exampleClient()
 	defer done()
 
@@ -109,7 +127,7 @@ func ExampleHold_Context() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	inner, err := client.Lock(outer.Context(), "orders:42")
+	inner, err := outer.Enter(context.Background())
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -146,12 +164,12 @@ func ExampleWithOwner() {
 }
 
 // Nothing renews a fixed lease.
-func ExampleClient_LockFor() {
+func ExampleLease() {
 	client, done := exampleClient()
 	defer done()
 
 	ctx := context.Background()
-	hold, err := client.LockFor(ctx, "orders:42", 20*time.Millisecond)
+	hold, err := client.Lock(ctx, "orders:42", redlock.Lease(20*time.Millisecond))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -186,7 +204,7 @@ func ExampleClient_LockAll() {
 	defer done()
 
 	ctx := context.Background()
-	holds, err := client.LockAll(ctx, "account:7", "account:3")
+	holds, err := client.LockAll(ctx, []string{"account:7", "account:3"})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -194,25 +212,6 @@ func ExampleClient_LockAll() {
 
 	fmt.Println(holds.Names(), "are held:", holds.Context().Err() == nil)
 	// Output: [account:3 account:7] are held: true
-}
-
-// Names of different sets of masters are locked together as well.
-func ExampleLockAll() {
-	orders, done := exampleClient()
-	defer done()
-	stock, done := exampleClient()
-	defer done()
-
-	ctx := context.Background()
-	holds, err := redlock.LockAll(ctx, orders.Name("orders:42"), stock.Name("shelf:7"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(holds.Hold("shelf:7").Token() > 0)
-	fmt.Println(holds.Unlock(ctx))
-	// Output:
-	// true
-	// <nil>
 }
 
 // What the lock protects refuses a holder that was paused until after its lease.
@@ -231,7 +230,7 @@ func ExampleHold_Token() {
 		fmt.Println("written:", value)
 	}
 
-	paused, err := client.LockFor(ctx, "orders:42", 20*time.Millisecond)
+	paused, err := client.Lock(ctx, "orders:42", redlock.Lease(20*time.Millisecond))
 	if err != nil {
 		log.Fatal(err)
 	}

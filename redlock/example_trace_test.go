@@ -15,7 +15,7 @@ func ExampleTrace() {
 	defer fleet.Close()
 	client, err := redlock.New(redlock.Config{
 		Pools: fleet.Pools(),
-		Trace: &redlock.Trace{
+		Trace: &redlocktrace.Trace{
 			CallStarted: func(e redlocktrace.CallStarted) {
 				fmt.Printf("call %d wants the %s %s\n", e.ID, e.Kind, e.Name)
 			},

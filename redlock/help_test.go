@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -67,7 +68,7 @@ func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.C
 		cfg.Pools = fleet.Pools()
 	}
 	if cfg.RestartGuard == 0 {
-		cfg.RestartGuard = -1
+		cfg.RestartGuard = redlock.GuardOff
 	}
 	c, err := redlock.New(cfg)
 	if err != nil {
@@ -107,7 +108,7 @@ func warm(t *testing.T, c *redlock.Client) {
 }
 
 // lock is Lock of a name that must be free. The Hold does not leak before the test ends.
-func lock(t *testing.T, ctx context.Context, c user, name string) *redlock.Hold {
+func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name)
 	if err != nil {
@@ -120,11 +121,35 @@ func lock(t *testing.T, ctx context.Context, c user, name string) *redlock.Hold 
 // lockFor is LockFor of a name that must be free.
 func lockFor(t *testing.T, ctx context.Context, c *redlock.Client, name string, lease time.Duration) *redlock.Hold {
 	t.Helper()
-	hold, err := c.LockFor(ctx, name, lease)
+	hold, err := c.Lock(ctx, name, redlock.Lease(lease))
 	if err != nil {
 		t.Fatalf("LockFor(%q, %v): %v", name, lease, err)
 	}
 	return hold
+}
+
+// semaphoreOf is how a client takes permits of one name.
+type semaphoreOf struct {
+	*redlockadmin.Admin
+	client  *redlock.Client
+	name    string
+	permits redlock.Option
+}
+
+func permitsOf(c *redlock.Client, name string, n int) semaphoreOf {
+	return semaphoreOf{redlockadmin.Of(c), c, name, redlock.Permits(n)}
+}
+
+func (s semaphoreOf) Acquire(ctx context.Context) (*redlock.Hold, error) {
+	return s.client.Lock(ctx, s.name, s.permits)
+}
+
+func (s semaphoreOf) TryAcquire(ctx context.Context) (*redlock.Hold, error) {
+	return s.client.TryLock(ctx, s.name, s.permits)
+}
+
+func (s semaphoreOf) Inspect(ctx context.Context) (redlockadmin.SemaphoreInspection, error) {
+	return s.InspectSemaphore(ctx, s.name)
 }
 
 // unlock is an Unlock that must succeed.

@@ -16,10 +16,6 @@ import (
 //	go doc example.com/redlock/multilock/terms.ClientInfo
 type ClientInfo = terms.ClientInfo
 
-// ID returns the client's uuid: the first part of its owners, "uuid:rN", and the ID of its
-// [ClientInfo].
-func (c *Client) ID() string { return c.masters.ID }
-
 // identity returns what the client says of itself.
 func (cfg *Config) identity() clients.Identity {
 	host, err := os.Hostname()

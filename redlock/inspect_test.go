@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
-func inspect(t *testing.T, c *redlock.Client, name string) redlock.Inspection {
+func inspect(t *testing.T, c *redlock.Client, name string) redlockadmin.Inspection {
 	t.Helper()
-	in, err := c.Inspect(t.Context(), name)
+	in, err := redlockadmin.Of(c).Inspect(t.Context(), name)
 	if err != nil {
 		t.Fatalf("Inspect(%q): %v", name, err)
 	}
@@ -53,13 +54,13 @@ func TestInspectTells(t *testing.T) {
 					})
 				}
 				in := inspect(t, c, "a")
-				if in.Name != "a" || in.Held != tt.held || in.Holder != tt.holder || in.Left != tt.left {
+				if in.Name != "a" || in.Held != tt.held || in.Holder != tt.holder || in.Remaining != tt.left {
 					t.Errorf("Inspect = %q held=%v holder=%q left=%v, want held=%v holder=%q left=%v",
-						in.Name, in.Held, in.Holder, in.Left, tt.held, tt.holder, tt.left)
+						in.Name, in.Held, in.Holder, in.Remaining, tt.held, tt.holder, tt.left)
 				}
 				for i, m := range in.Masters {
 					want := fleet.Master(i).Holder("a")
-					if m.Holder != want || (want != "") != (m.Count == 3) || (want != "") != (m.Left > 0) || m.Err != nil || m.Guard != 0 || m.Token != 0 {
+					if m.Holder != want || (want != "") != (m.Count == 3) || (want != "") != (m.Remaining > 0) || m.Err != nil || m.Guard != 0 || m.Token != 0 {
 						t.Errorf("Masters[%d] = %+v, want holder %q, and no error, guard or token", i, m, want)
 					}
 				}
@@ -83,14 +84,14 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		}
 
 		fleet.Master(0).Kill()
-		in, err := c.Inspect(t.Context(), "a")
+		in, err := redlockadmin.Of(c).Inspect(t.Context(), "a")
 		expect(t, "Inspect", err, redlock.ErrNoQuorum)
 		if in.Held || in.Masters[2].Holder == "" {
 			t.Errorf("Inspect = %+v, want it not held for sure, and what the third master says", in)
 		}
-		expect(t, "Inspect of a semaphore", second(c.Semaphore("s", 1).Inspect(t.Context())), redlock.ErrNoQuorum)
+		expect(t, "Inspect of a semaphore", second(permitsOf(c, "s", 1).Inspect(t.Context())), redlock.ErrNoQuorum)
 		expect(t, "Close", c.Close(), redlock.ErrNoQuorum)
-		_, err = c.Inspect(t.Context(), "a")
+		_, err = redlockadmin.Of(c).Inspect(t.Context(), "a")
 		expect(t, "Inspect of a closed client", err, redlock.ErrClosed)
 	})
 }
@@ -119,13 +120,15 @@ func TestInspectNames(t *testing.T) {
 		billing, _ := member(t, fleet, "billing", 0, 1, 2)
 		reports, _ := member(t, fleet, "reports", 0, 1, 2)
 		hold := lock(t, t.Context(), api, "a")
-		got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) { return api.RLockFor(ctx, "r", 10*time.Second) }, t.Context())
+		got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) {
+			return api.Lock(ctx, "r", redlock.Shared(), redlock.Lease(10*time.Second))
+		}, t.Context())
 		long := rlock(t, t.Context(), billing, "r")
-		permits := []*redlock.Hold{acquire(t, api.Semaphore("s", 2)), acquire(t, billing.Semaphore("s", 2))}
+		permits := []*redlock.Hold{acquire(t, permitsOf(api, "s", 2)), acquire(t, permitsOf(billing, "s", 2))}
 		writer(t, billing)
 		rest(10 * time.Millisecond)
 		reader(t, reports)
-		acquirer(t, billing.Semaphore("s", 1))
+		acquirer(t, permitsOf(billing, "s", 1))
 		rest(5*time.Second - 10*time.Millisecond)
 
 		whose := func(owner string, i *redlock.ClientInfo) string {
@@ -137,30 +140,30 @@ func TestInspectNames(t *testing.T) {
 			}
 			return i.Name
 		}
-		readers := func(list []redlock.Reader) (text string) {
+		readers := func(list []redlockadmin.Reader) (text string) {
 			for _, r := range list {
-				text += fmt.Sprintf(", %s reads for %v", whose(r.Owner, r.Client), r.Left)
+				text += fmt.Sprintf(", %s reads for %v", whose(r.Owner, r.Client), r.Remaining)
 			}
 			return text
 		}
-		queue := func(list []redlock.Waiter) (text string) {
+		queue := func(list []redlockadmin.Waiter) (text string) {
 			for _, w := range list {
 				text += fmt.Sprintf(", %s waits (shared %v, slot %d)", whose(w.Owner, w.Client), w.Shared, w.Slot)
 			}
 			return text
 		}
-		slots := func(list []redlock.Slot) (text string) {
+		slots := func(list []redlockadmin.Slot) (text string) {
 			for _, s := range list {
-				text += fmt.Sprintf(", %s has %d for %v with token %d", whose(s.Owner, s.Client), s.Slot, s.Left, s.Token)
+				text += fmt.Sprintf(", %s has %d for %v with token %d", whose(s.Owner, s.Client), s.Number, s.Remaining, s.Token)
 			}
 			return text
 		}
 		expectTold := func(name, all, each string) {
 			t.Helper()
 			in := inspect(t, c, name)
-			told := []string{fmt.Sprintf("%v by %s since %v for %v%s", in.Held, whose(in.Holder, in.Client), in.For.Round(time.Second), in.Left, readers(in.Readers))}
+			told := []string{fmt.Sprintf("%v by %s since %v for %v%s", in.Held, whose(in.Holder, in.Client), in.HeldFor.Round(time.Second), in.Remaining, readers(in.Readers))}
 			for _, m := range in.Masters {
-				told = append(told, fmt.Sprintf("%s %d for %v with token %d%s%s", m.Holder, m.Count, m.Left, m.Token, readers(m.Readers), queue(m.Queue)))
+				told = append(told, fmt.Sprintf("%s %d for %v with token %d%s%s", m.Holder, m.Count, m.Remaining, m.Token, readers(m.Readers), queue(m.Queue)))
 			}
 			expectLines(t, "Inspect", told, []string{all, each, each, each})
 		}
@@ -169,7 +172,7 @@ func TestInspectNames(t *testing.T) {
 		const both = ", api reads for 5s, billing reads for 25s"
 		expectTold("r", "true by shared since 0s for 25s"+both, fmt.Sprintf("shared 0 for 25s with token %d%s", long.Token(), both))
 
-		in, err := c.Semaphore("s", 2).Inspect(t.Context())
+		in, err := permitsOf(c, "s", 2).Inspect(t.Context())
 		expect(t, "Inspect", err)
 		told := []string{in.Name + slots(in.Slots)}
 		for _, m := range in.Masters {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -67,10 +68,13 @@ func TestKeep(t *testing.T) {
 // keeps it within one.
 func TestKeepRecalled(t *testing.T) {
 	const trip = 2 * time.Millisecond
-	for name, take := range map[string]func(*redlock.Client, context.Context, string) (*redlock.Hold, error){
-		"Lock": (*redlock.Client).Lock, "TryLock": (*redlock.Client).TryLock,
-		"RLock": (*redlock.Client).RLock, "TryRLock": (*redlock.Client).TryRLock,
-		"own RLock": (*redlock.Client).RLock, "own TryRLock": (*redlock.Client).TryRLock,
+	for name, take := range map[string]func(face) func(context.Context) (*redlock.Hold, error){
+		"Lock":            func(f face) func(context.Context) (*redlock.Hold, error) { return f.take },
+		"TryLock":         func(f face) func(context.Context) (*redlock.Hold, error) { return f.try },
+		"a reader":        func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).take },
+		"try to read":     func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).try },
+		"own reader":      func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).take },
+		"own try to read": func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).try },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
@@ -82,7 +86,7 @@ func TestKeepRecalled(t *testing.T) {
 					who, most = keeper, trip
 				}
 				began := time.Now()
-				hold, err := take(who, t.Context(), "a")
+				hold, err := take(locks(who))(t.Context())
 				if took := time.Since(began); err != nil || took > most {
 					t.Fatalf("%v after %v, round trips being %v", err, took, trip)
 				}
@@ -129,12 +133,12 @@ func TestKeepEnds(t *testing.T) {
 			each(fleet, 0, 3, (*redlocktest.Master).KillClients)
 		},
 		"by force": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
-			if freed, err := keeper.ForceUnlock(t.Context(), "a"); !freed || err != nil {
+			if freed, err := redlockadmin.Of(keeper).ForceUnlock(t.Context(), "a"); !freed || err != nil {
 				t.Errorf("ForceUnlock = %v, %v", freed, err)
 			}
 		},
 		"a reader of its own": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
-			unlock(t, got(t, "TryRLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.TryRLock(ctx, "a") }, t.Context()))
+			unlock(t, got(t, "TryRLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.TryLock(ctx, "a", redlock.Shared()) }, t.Context()))
 		},
 		"a fixed lease": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
 			hold := lockFor(t, t.Context(), keeper, "a", 5*time.Second)
@@ -177,7 +181,7 @@ func TestNotKept(t *testing.T) {
 			unlock(t, next.returned(t))
 		},
 		"a reader": func(t *testing.T, keeper, _ *redlock.Client) {
-			unlock(t, got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.RLock(ctx, "a") }, t.Context()))
+			unlock(t, got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.Lock(ctx, "a", redlock.Shared()) }, t.Context()))
 		},
 		"a reader by now": func(t *testing.T, keeper, _ *redlock.Client) {
 			hold := lock(t, t.Context(), keeper, "a")
@@ -185,7 +189,7 @@ func TestNotKept(t *testing.T) {
 			unlock(t, hold)
 		},
 		"a permit": func(t *testing.T, keeper, _ *redlock.Client) {
-			unlock(t, acquire(t, keeper.Semaphore("a", 1)))
+			unlock(t, acquire(t, permitsOf(keeper, "a", 1)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +218,7 @@ func TestNotKeptInTwoSets(t *testing.T) {
 
 // Several names are taken over as one is: nothing is sent for one that is kept.
 func TestKeepSeveral(t *testing.T) {
-	for name, take := range map[string]func(*redlock.Client, context.Context, ...string) (*redlock.Holds, error){
+	for name, take := range map[string]func(*redlock.Client, context.Context, []string, ...redlock.Option) (*redlock.Holds, error){
 		"LockAll": (*redlock.Client).LockAll, "TryLockAll": (*redlock.Client).TryLockAll,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +226,7 @@ func TestKeepSeveral(t *testing.T) {
 				unlock(t, lock(t, t.Context(), keeper, "a"))
 				synctest.Wait()
 				before := scripts(fleet)
-				holds, err := take(keeper, t.Context(), "a", "b")
+				holds, err := take(keeper, t.Context(), []string{"a", "b"})
 				if err != nil {
 					t.Fatalf("%s = %v, want both", name, err)
 				}
@@ -249,13 +253,13 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 		for call, f := range map[string]func() error{
 			"Lock":        func() error { return second(keeper.Lock(ctx, "a")) },
 			"TryLock":     func() error { return second(keeper.TryLock(ctx, "a")) },
-			"LockFor":     func() error { return second(keeper.LockFor(ctx, "a", lease)) },
-			"RLock":       func() error { return second(keeper.RLock(ctx, "a")) },
+			"LockFor":     func() error { return second(keeper.Lock(ctx, "a", redlock.Lease(lease))) },
+			"RLock":       func() error { return second(keeper.Lock(ctx, "a", redlock.Shared())) },
 			"Do":          func() error { return keeper.Do(ctx, "a", func(context.Context) error { return nil }) },
 			"Lead":        func() error { return keeper.Lead(ctx, "a", func(context.Context) error { return nil }) },
-			"LockAll":     func() error { return second(keeper.LockAll(ctx, "a", "b")) },
-			"TryLockAll":  func() error { return second(keeper.TryLockAll(ctx, "a", "b")) },
-			"one of them": func() error { return second(keeper.LockAll(ctx, "b")) },
+			"LockAll":     func() error { return second(keeper.LockAll(ctx, []string{"a", "b"})) },
+			"TryLockAll":  func() error { return second(keeper.TryLockAll(ctx, []string{"a", "b"})) },
+			"one of them": func() error { return second(keeper.LockAll(ctx, []string{"b"})) },
 		} {
 			expect(t, call, f(), context.Canceled)
 		}

@@ -3,8 +3,8 @@ package redlock
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"example.com/redlock/multilock/poll"
@@ -34,27 +34,23 @@ const (
 // When ctx ends, Lead resigns as soon as fn has returned, so that the next process leads one message later,
 // and returns an error that matches ctx's. Other errors, such as ErrClosed, are returned at once.
 //
-// [Client.Inspect] tells every process who leads and for how long it has. Cost: as [Client.Do].
-func (c *Client) Lead(ctx context.Context, name string, fn func(context.Context) error) error {
-	return lead(ctx, c, c.cfg.Logger, name, fn)
-}
-
-// Lead is [Client.Lead] in the set of name.
-func (s *Sets) Lead(ctx context.Context, name string, fn func(context.Context) error) error {
-	return lead(ctx, s, s.at(name)[0].cfg.Logger, name, fn)
-}
-
-func lead(ctx context.Context, at where, log *slog.Logger, name string, fn func(context.Context) error) error {
+// With [Lease], a process leads for that long at most, and then campaigns again. With [Permits], so many lead at a
+// time. Shared is an error. The Inspect of package redlockadmin tells every process who leads and since when. Cost:
+// as [Client.Do].
+func (c *Client) Lead(ctx context.Context, name string, fn func(context.Context) error, options ...Option) error {
+	if slices.ContainsFunc(options, func(o Option) bool { return o.shared }) {
+		return errors.New("redlock: Shared and Lead do not go together: all readers would lead")
+	}
 	for pause := firstPause; ; {
 		var lost bool
 		var failed error
 		var began time.Time // to lead
-		err := do(ctx, at, want{name: name}, func(ctx context.Context) error {
+		err := c.Do(ctx, name, func(ctx context.Context) error {
 			began = time.Now()
 			failed = fn(ctx)
 			lost = ctx.Err() != nil
 			return failed
-		})
+		}, options...)
 		led := !began.IsZero()
 		switch _, conflict := errors.AsType[*ConflictError](err); {
 		case led && failed == nil && !lost && !errors.Is(err, ErrLost):
@@ -65,7 +61,7 @@ func lead(ctx context.Context, at where, log *slog.Logger, name string, fn func(
 			}
 			return err
 		case led && (lost || failed == nil):
-			log.Warn("redlock: leads no more, and campaigns again", "name", name, "error", err)
+			c.log.WarnContext(ctx, "redlock: leads no more, and campaigns again", "name", name, "error", err)
 			continue
 		case !led && !conflict && !errors.Is(err, ErrNoQuorum):
 			return err
@@ -75,7 +71,7 @@ func lead(ctx context.Context, at where, log *slog.Logger, name string, fn func(
 		}
 		wait := pause/2 + rand.N(pause)
 		pause = min(2*pause, lastPause)
-		log.Warn("redlock: could not lead, and campaigns again", "name", name, "led", led, "pause", wait, "error", err)
+		c.log.WarnContext(ctx, "redlock: could not lead, and campaigns again", "name", name, "led", led, "pause", wait, "error", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

@@ -173,3 +173,36 @@ func TestLeadIsDone(t *testing.T) {
 		})
 	}
 }
+
+// With Permits, so many lead at a time; with Lease, each for so long. All readers would lead.
+func TestLeadTakesOptions(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		leads, most, terms := 0, 0, 0
+		var mu sync.Mutex
+		var processes sync.WaitGroup
+		for range 4 {
+			other := open(t, fleet, redlock.Config{})
+			processes.Go(func() {
+				_ = other.Lead(ctx, "a", func(ctx context.Context) error {
+					mu.Lock()
+					leads++
+					most, terms = max(most, leads), terms+1
+					mu.Unlock()
+					<-ctx.Done()
+					mu.Lock()
+					leads--
+					mu.Unlock()
+					return nil
+				}, redlock.Permits(2), redlock.Lease(5*time.Second))
+			})
+		}
+		processes.Wait()
+		if most != 2 || terms < 10 {
+			t.Errorf("%d led at a time, %d times in a minute; want 2, and each for 5 s", most, terms)
+		}
+		expectSays(t, "Lead of readers", c.Lead(t.Context(), "a", func(context.Context) error { return nil }, redlock.Shared()), "do not go together")
+		expectSays(t, "Lock", second(c.Lock(t.Context(), "a", redlock.Shared(), redlock.Permits(2))), "do not go together")
+	})
+}

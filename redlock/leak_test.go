@@ -171,7 +171,7 @@ func TestNoLeak(t *testing.T) {
 			l.drop()
 		},
 		"Unlock of an inner level": func(t *testing.T, c *redlock.Client, w *lines) {
-			outer := lock(t, t.Context(), c, "a")
+			outer := lock(t, redlock.WithOwner(t.Context()), c, "a")
 			inner := leak(t, outer.Context(), c, "a")
 			unlock(t, inner.hold)
 			inner.drop()
@@ -183,7 +183,7 @@ func TestNoLeak(t *testing.T) {
 			l.drop()
 		},
 		"a fixed lease that is left to end": func(t *testing.T, c *redlock.Client, w *lines) {
-			func() { expect(t, "TryLockFor", second(c.TryLockFor(t.Context(), "a", lease))) }()
+			func() { expect(t, "TryLockFor", second(c.TryLock(t.Context(), "a", redlock.Lease(lease)))) }()
 			w.leaks(t, 0)
 			time.Sleep(lease)
 			synctest.Wait()

@@ -390,7 +390,7 @@ func lieTo(t *testing.T, l *liar, n int) {
 			Dial: func(_ context.Context, _, address string) (net.Conn, error) {
 				return servers[address].dial(address), nil
 			},
-			RestartGuard: -1,
+			RestartGuard: redlock.GuardOff,
 			Logger:       slog.New(slog.NewTextHandler(log, nil)),
 		})
 		if err != nil {

@@ -2,11 +2,15 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -16,12 +20,12 @@ func TestList(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		api, _ := member(t, fleet, "api", 0, 1, 2)
 		lock(t, t.Context(), api, "orders:1")
-		again := lock(t, t.Context(), api, "orders:{2}")
+		again := lock(t, redlock.WithOwner(t.Context()), api, "orders:{2}")
 		lock(t, again.Context(), api, "orders:{2}")
 		for range 2 {
 			rlock(t, t.Context(), api, "orders:3")
-			acquire(t, api.Semaphore("orders:1", 3))
-			acquire(t, api.Semaphore("orders:{s}", 3))
+			acquire(t, permitsOf(api, "orders:1", 3))
+			acquire(t, permitsOf(api, "orders:{s}", 3))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -37,18 +41,18 @@ func TestList(t *testing.T) {
 		})
 		each(fleet, 0, 1, func(m *redlocktest.Master) { m.HSet("orders:minority", someone, "1") })
 		time.Sleep(5 * time.Second)
-		list, err := c.List(t.Context(), "orders:*", 100)
-		if err != nil || list.More {
+		list, err := listed(c, t.Context(), "orders:*", 100)
+		if err != nil || list.more {
 			t.Fatalf("List = %+v, %v; want all", list, err)
 		}
 		var got []string
-		for _, l := range list.Locks {
+		for _, l := range list.locks {
 			holder := l.Holder
 			if l.Client != nil {
 				holder = l.Client.Name
 			}
 			got = append(got, fmt.Sprintf("%s %v %v %s %d %v %d %d %d %d", l.Name, l.Semaphore, l.Held, holder, l.Count,
-				l.For.Round(time.Second), l.Readers, l.Slots, l.Waiting, l.Masters))
+				l.HeldFor.Round(time.Second), l.Readers, l.Slots, l.Waiting, l.Masters))
 		}
 		want := []string{ // name, semaphore, held, holder, count, for, readers, slots, waiting, masters
 			"orders:1 false true api 1 5s 0 0 1 3",
@@ -60,7 +64,7 @@ func TestList(t *testing.T) {
 			"orders:{s} true true  0 0s 0 2 0 3",
 		}
 		expectLines(t, "List", got, want)
-		if first := list.Locks[0]; first.Token == 0 || first.Left <= 20*time.Second || first.Left > lease {
+		if first := list.locks[0]; first.Token == 0 || first.Remaining <= 20*time.Second || first.Remaining > lease {
 			t.Errorf("List has %+v, want a token, and what is left of a lease", first)
 		}
 	})
@@ -84,9 +88,9 @@ func TestListBoundsLong(t *testing.T) {
 			{"k2?", 1, 1, true},
 			{"none", 10, 0, false},
 		} {
-			list, err := c.List(t.Context(), tt.pattern, tt.limit)
-			if err != nil || len(list.Locks) != tt.want || list.More != tt.more {
-				t.Errorf("List(%s, %d) has %d, more %v, %v; want %d, more %v", tt.pattern, tt.limit, len(list.Locks), list.More, err, tt.want, tt.more)
+			list, err := listed(c, t.Context(), tt.pattern, tt.limit)
+			if err != nil || len(list.locks) != tt.want || list.more != tt.more {
+				t.Errorf("List(%s, %d) has %d, more %v, %v; want %d, more %v", tt.pattern, tt.limit, len(list.locks), list.more, err, tt.want, tt.more)
 			}
 		}
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
@@ -94,20 +98,20 @@ func TestListBoundsLong(t *testing.T) {
 				m.HSet(fmt.Sprintf("k2 %d", i), "another", "program's")
 			}
 		})
-		list, err := c.List(t.Context(), "k2*", 20)
-		if err != nil || len(list.Locks) != 20 || list.Locks[0].Name != "k2" || !list.More {
+		list, err := listed(c, t.Context(), "k2*", 20)
+		if err != nil || len(list.locks) != 20 || list.locks[0].Name != "k2" || !list.more {
 			t.Errorf("List among other hashes = %+v, %v; want 20 from k2, and more", list, err)
 		}
-		if _, err := c.List(t.Context(), "*", 0); err == nil {
+		if _, err := listed(c, t.Context(), "*", 0); err == nil {
 			t.Error("List of none: no error")
 		}
 		fleet.Master(0).Kill()
-		list, err = c.List(t.Context(), "*", 1000)
-		if err != nil || len(list.Locks) != 250 {
-			t.Errorf("List without one master has %d, %v; want all", len(list.Locks), err)
+		list, err = listed(c, t.Context(), "*", 1000)
+		if err != nil || len(list.locks) != 250 {
+			t.Errorf("List without one master has %d, %v; want all", len(list.locks), err)
 		}
 		fleet.Master(1).Kill()
-		_, err = c.List(t.Context(), "*", 1000)
+		_, err = listed(c, t.Context(), "*", 1000)
 		expect(t, "List of a minority", err, redlock.ErrNoQuorum)
 	})
 }
@@ -123,16 +127,69 @@ func TestListTakesNoLongerThanTenLong(t *testing.T) {
 		lock(t, t.Context(), c, "k")
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(200 * time.Millisecond) })
 		start := time.Now()
-		list, err := c.List(t.Context(), "k*", 10_000)
+		list, err := listed(c, t.Context(), "k*", 10_000)
 		if took := time.Since(start); took < 10*time.Second || took > 12*time.Second {
 			t.Errorf("List took %v, want 10 s and some round trips", took)
 		}
-		if err != nil || !list.More {
+		if err != nil || !list.more {
 			t.Errorf("List = %+v, %v; want some, and more", list, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = c.List(ctx, "k*", 10)
+		_, err = listed(c, ctx, "k*", 10)
 		expect(t, "List that is cut short", err, context.DeadlineExceeded)
 	})
+}
+
+// An operator sees the locks and the clients of all sets of masters, each once and in order.
+func TestListOfSeveralSets(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "b")
+		s, other := f.open(t, redlock.Config{Name: "one"}, "a b", ""), f.open(t, redlock.Config{Name: "other"}, "a b", "")
+		names := []string{nameIn(t, s, "a"), nameIn(t, s, "b"), "x", "y", "z"}
+		for _, name := range names {
+			lock(t, t.Context(), s, name)
+		}
+		unlock(t, lock(t, t.Context(), other, "w"))
+		time.Sleep(time.Minute)
+		all, err := listed(s, t.Context(), "*", 100)
+		if expect(t, "List", err); len(all.locks) != len(names) || all.more {
+			t.Errorf("List = %+v, want %q", all, names)
+		}
+		if !slices.IsSortedFunc(all.locks, func(a, b redlockadmin.Listed) int { return strings.Compare(a.Name, b.Name) }) {
+			t.Errorf("List = %+v, want it in order", all.locks)
+		}
+		some, err := listed(s, t.Context(), "*", 3)
+		if expect(t, "List", err); len(some.locks) != 3 || some.locks[2].Name != all.locks[2].Name || !some.more {
+			t.Errorf("List of 3 = %+v, want the first of %+v, and more", some, all)
+		}
+		clients, err := redlockadmin.Of(s).Clients(t.Context())
+		if expect(t, "Clients", err); len(clients) != 4 || clients[0].Name != "one" || clients[3].Name != "other" {
+			t.Errorf("Clients = %+v, want one of each process in each set", clients)
+		}
+		if ids := redlockadmin.Of(s).IDs(); len(ids) != 2 || ids[0] == ids[1] {
+			t.Errorf("IDs = %q, want one of each set", ids)
+		}
+	})
+}
+
+// listing is what a List has told.
+type listing struct {
+	locks []redlockadmin.Listed
+	more  bool
+}
+
+// listed returns what List tells until it ends, and its error but for ErrMore.
+func listed(c *redlock.Client, ctx context.Context, pattern string, limit int) (l listing, err error) {
+	for one, err := range redlockadmin.Of(c).List(ctx, pattern, limit) {
+		switch {
+		case errors.Is(err, redlockadmin.ErrMore):
+			l.more = true
+		case err != nil:
+			return l, err
+		default:
+			l.locks = append(l.locks, one)
+		}
+	}
+	return l, nil
 }

@@ -1,49 +1,19 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
 	"example.com/redlock/multilock/poll"
 )
 
-// Name is a name at a client, or in a set of [Sets], for [LockAll].
-type Name struct {
-	at   []*Client // see Sets.at
-	name string
-	sets *Sets // nil unless it made the Name
-}
-
-// Name returns name at c, to be locked together with names of other clients: see [LockAll].
-func (c *Client) Name(name string) Name { return Name{at: []*Client{c}, name: name} }
-
-// LockAll locks several names at once, and waits until all are locked or ctx ends. It is the same as
-// the function [LockAll] with each name at c.
-func (c *Client) LockAll(ctx context.Context, names ...string) (*Holds, error) {
-	return LockAll(ctx, named(names, c.Name)...)
-}
-
-// TryLockAll is LockAll without waiting. It is the same as the function [TryLockAll] with each name at
-// c.
-func (c *Client) TryLockAll(ctx context.Context, names ...string) (*Holds, error) {
-	return TryLockAll(ctx, named(names, c.Name)...)
-}
-
-// named returns the Name of each of names.
-func named(names []string, name func(string) Name) []Name {
-	all := make([]Name, len(names))
-	for i, one := range names {
-		all[i] = name(one)
-	}
-	return all
-}
-
-// LockAll locks several names at once, and waits until all are locked or ctx ends. The clients of
-// the names may have different sets of masters. A watchdog renews the holds as it does for
-// [Client.Lock]. A name that is given twice is locked once; the same name at two clients is an
-// error, since a name belongs to one set of masters. At most 64 names.
+// LockAll locks several names at once, and waits until all are locked or ctx ends. The options are those of
+// [Client.Lock], but for Permits. A watchdog renews the holds as it does for Lock. A name that is given twice is locked
+// once. At most 64 names.
 //
 // Callers of LockAll never wait for each other in a circle, whatever order they give the names in:
 // all take them in the order of their bytes. A caller that holds names and locks more, with any
@@ -53,38 +23,35 @@ func named(names []string, name func(string) Name) []Name {
 // of those is lost in the meantime, LockAll starts over. The error is that of [Client.Lock] for the
 // name that it waited for, and says which name that is; nothing is left on any reachable master.
 //
-// Names that a hold around ctx has, or its owner (see [WithOwner]), are entered again, as by
-// [Client.Lock].
+// ErrHeld: a hold around ctx has one of the names already. Under [WithOwner] it is entered again.
 //
 // Cost: one round trip to the slowest of the masters' majorities when all names are free. Each name
 // that is taken adds the wait for it, and one round trip for those behind it. The masters get as many
 // steps as Lock sends for each name, in fewer script calls.
 // Source: docs/how-it-works.md, "Several names".
-func LockAll(ctx context.Context, names ...Name) (*Holds, error) {
-	return lockAll(ctx, names, true)
+func (c *Client) LockAll(ctx context.Context, names []string, options ...Option) (*Holds, error) {
+	holds, err := c.lockAll(ctx, names, options, true)
+	return holds, outward(err)
 }
 
 // TryLockAll is LockAll without waiting: the error is that of [Client.TryLock] for the first of the
 // names that could not be locked. If several callers try for the same names at the same time, it
 // may be that none of them gets all.
-func TryLockAll(ctx context.Context, names ...Name) (*Holds, error) {
-	return lockAll(ctx, names, false)
+func (c *Client) TryLockAll(ctx context.Context, names []string, options ...Option) (*Holds, error) {
+	holds, err := c.lockAll(ctx, names, options, false)
+	return holds, outward(err)
 }
 
-func lockAll(ctx context.Context, names []Name, wait bool) (*Holds, error) {
-	items, err := inOrder(names)
+func (c *Client) lockAll(ctx context.Context, names []string, options []Option, wait bool) (*Holds, error) {
+	items, err := c.inOrder(ctx, names, options)
 	if err != nil {
 		return nil, err
 	}
-	var admitted *Sets
-	for _, n := range names {
-		if n.sets == nil || n.sets == admitted || n.sets.enters(ctx, n.name) {
-			continue
-		}
-		if err := n.sets.admit(ctx, n.name); err != nil {
+	owner := ownerOf(ctx)
+	if i := slices.IndexFunc(names, func(name string) bool { return !c.enters(owner, name) }); i >= 0 {
+		if err := c.admit(ctx, names[i]); err != nil {
 			return nil, err
 		}
-		admitted = n.sets
 	}
 	holds, err := take(ctx, items, wait, false)
 	if err != nil {
@@ -93,7 +60,7 @@ func lockAll(ctx context.Context, names []Name, wait bool) (*Holds, error) {
 	return newHolds(ctx, false, nil, holds...), nil
 }
 
-// Holds are several locks that a caller holds together: see [LockAll].
+// Holds are several locks that a caller holds together: see [Client.LockAll].
 type Holds struct {
 	holds []*Hold // by the bytes of their names
 	ctx   *window
@@ -105,8 +72,9 @@ func newHolds(ctx context.Context, bound bool, e *entry, holds ...*Hold) *Holds 
 	w := new(window)
 	w.open(ctx, bound, e)
 	for _, h := range holds {
-		w.parts = append(w.parts, h.window().parts...)
-		h.window().outer.Store(w)
+		part := h.its().window()
+		w.parts = append(w.parts, part.parts...)
+		part.outer.Store(w)
 	}
 	_ = w.Err() // one may have ended before it knew of w
 	return &Holds{holds, w}
@@ -122,7 +90,7 @@ func (h *Holds) Names() []string {
 }
 
 // Hold returns the hold of name, or nil if name is not among the names. Ask it for the fencing
-// token. Unlocking it by itself ends the context of all.
+// token, and to enter the lock again. Unlocking it by itself ends the context of all.
 func (h *Holds) Hold(name string) *Hold {
 	for _, one := range h.holds {
 		if one.Name() == name {
@@ -134,16 +102,23 @@ func (h *Holds) Hold(name string) *Hold {
 
 // Context returns a context for the work that the locks protect: see [Hold.Context]. It ends with
 // the first of them, with that one's cause. [Token] finds no token in it, since each name has its
-// own. Each of the names is entered again under it.
-func (h *Holds) Context() context.Context { return h.ctx }
+// own.
+func (h *Holds) Context() context.Context { return h.window() }
+
+// window is that of all, or one that has ended, if no call returned h.
+func (h *Holds) window() *window {
+	if h.ctx == nil {
+		return unmade{}.window()
+	}
+	return h.ctx
+}
 
 // Remaining returns how much validity is left of the lock that ends first: see [Hold.Remaining].
 func (h *Holds) Remaining() time.Duration {
-	left := h.holds[0].Remaining()
-	for _, one := range h.holds[1:] {
-		left = min(left, one.Remaining())
+	if len(h.holds) == 0 {
+		return 0
 	}
-	return left
+	return slices.MinFunc(h.holds, func(a, b *Hold) int { return cmp.Compare(a.Remaining(), b.Remaining()) }).Remaining()
 }
 
 // Extend extends all locks, as [Hold.Extend] does. The error joins theirs.
@@ -158,13 +133,16 @@ func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Release".
 func (h *Holds) Unlock(ctx context.Context) error {
-	ctx, cancel := h.ctx.unlocking(ctx)
+	ctx, cancel := h.window().unlocking(ctx)
 	defer cancel()
 	return h.each("unlock", func(one *Hold) error { return one.Unlock(ctx) })
 }
 
 // each runs f on all holds at the same time and joins their errors, which name the lock.
 func (h *Holds) each(op string, f func(*Hold) error) error {
+	if len(h.holds) == 0 {
+		return errNoHold
+	}
 	return errors.Join(atOnce(h.holds, func(one *Hold) error {
 		err := f(one)
 		if err == ErrNotHeld || err == ErrClosed {

@@ -18,7 +18,7 @@ import (
 // lockAll is LockAll of names that must be free.
 func lockAll(t *testing.T, ctx context.Context, c *redlock.Client, names ...string) *redlock.Holds {
 	t.Helper()
-	holds, err := c.LockAll(ctx, names...)
+	holds, err := c.LockAll(ctx, names)
 	if err != nil {
 		t.Fatalf("LockAll(%q): %v", names, err)
 	}
@@ -30,7 +30,7 @@ func lockAll(t *testing.T, ctx context.Context, c *redlock.Client, names ...stri
 func taking(t *testing.T, c *redlock.Client, names ...string) <-chan *redlock.Holds {
 	got := make(chan *redlock.Holds, 1)
 	go func() {
-		holds, err := c.LockAll(t.Context(), names...)
+		holds, err := c.LockAll(t.Context(), names)
 		expect(t, "LockAll", err)
 		got <- holds
 	}()
@@ -117,26 +117,24 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 	})
 }
 
-// A wait that is cut short, by its context or by Close of the client of any of the names, gives all back, and says
-// for which name it was.
+// A wait that is cut short, by its context or by Close, gives all back, and says for which name it was.
 func TestCutLockAll(t *testing.T) {
 	for name, tt := range map[string]struct {
-		cut  func(cancel func(), has, waitsFor *redlock.Client)
+		cut  func(cancel func(), waits *redlock.Client)
 		want []error
 		says string
 	}{
-		"the context ends":       {func(cancel func(), _, _ *redlock.Client) { cancel() }, []error{context.Canceled, redlock.ErrTaken}, `lock "b"`},
-		"Close of what it wants": {func(_ func(), _, waitsFor *redlock.Client) { waitsFor.Close() }, []error{redlock.ErrClosed}, `lock "b"`},
-		"Close of what it has":   {func(_ func(), has, _ *redlock.Client) { has.Close() }, []error{redlock.ErrClosed}, `lock "a"`},
+		"the context ends": {func(cancel func(), _ *redlock.Client) { cancel() }, []error{context.Canceled, redlock.ErrTaken}, `lock "b"`},
+		"Close":            {func(_ func(), waits *redlock.Client) { waits.Close() }, []error{redlock.ErrClosed}, `lock "`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				has, waitsFor := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
+				waits := open(t, fleet, redlock.Config{})
 				b := lock(t, t.Context(), c, "b")
 				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(3*time.Second, func() { tt.cut(cancel, has, waitsFor) })
+				time.AfterFunc(3*time.Second, func() { tt.cut(cancel, waits) })
 				start := time.Now()
-				holds, err := redlock.LockAll(ctx, waitsFor.Name("c"), waitsFor.Name("b"), has.Name("a"))
+				holds, err := waits.LockAll(ctx, []string{"c", "b", "a"})
 				if took := time.Since(start); took != 3*time.Second || holds != nil {
 					t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, took)
 				}
@@ -160,7 +158,7 @@ func TestLockAllEndsWithItsAnswer(t *testing.T) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
 		for range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), trip)
-			_, err := c.LockAll(ctx, "a", "b")
+			_, err := c.LockAll(ctx, []string{"a", "b"})
 			cancel()
 			expect(t, "LockAll", err, context.DeadlineExceeded)
 			time.Sleep(time.Second)
@@ -196,7 +194,7 @@ func TestLockAllEndsWithALoss(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
 		time.AfterFunc(time.Second, func() { seize(fleet, 0, 3) })
-		_, err := c.LockAll(lateContext{t.Context(), time.Now().Add(time.Second)}, "a", "b")
+		_, err := c.LockAll(lateContext{t.Context(), time.Now().Add(time.Second)}, []string{"a", "b"})
 		expect(t, "LockAll", err, context.DeadlineExceeded, redlock.ErrTaken)
 		if errors.Is(err, redlock.ErrLost) || errors.Is(err, context.Canceled) {
 			t.Errorf("LockAll = %v, want nothing of the loss", err)
@@ -219,26 +217,39 @@ func (c lateContext) Err() error {
 
 // What is lost while the others are tried is no hold: LockAll begins anew, TryLockAll says so.
 func TestLockAllLosesWhileItTries(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, far *redlocktest.Fleet, _ *redlock.Client) {
-		near := redlocktest.Start(t, 3)
-		b := open(t, far, redlock.Config{NodeTimeout: 10 * time.Second})
-		a := open(t, near, redlock.Config{Lease: time.Second})
-		each(far, 0, 3, func(m *redlocktest.Master) { m.Delay(2 * time.Second) })
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "far", "near")
+		c, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{
+			"far":  {Pools: f["far"].Pools(), RestartGuard: redlock.GuardOff, NodeTimeout: 10 * time.Second},
+			"near": {Pools: f["near"].Pools(), RestartGuard: redlock.GuardOff, Lease: time.Second},
+		}})
+		if err != nil {
+			t.Fatalf("NewSets: %v", err)
+		}
+		t.Cleanup(func() { c.Close() })
+		expect(t, "Ready", c.Ready(t.Context()))
+		near, far := nameIn(t, c, "near"), nameIn(t, c, "far")
+		if near > far {
+			t.Fatalf("%q is not before %q", near, far)
+		}
+		unlock(t, lock(t, t.Context(), c, near)) // both sets have admitted the client
+		unlock(t, lock(t, t.Context(), c, far))
+		each(f["far"], 0, 3, func(m *redlocktest.Master) { m.Delay(2 * time.Second) })
 		lose := func() {
 			time.Sleep(100 * time.Millisecond)
-			each(near, 0, 3, (*redlocktest.Master).Kill)
+			each(f["near"], 0, 3, (*redlocktest.Master).Kill)
 			time.Sleep(2 * time.Second)
-			each(near, 0, 3, (*redlocktest.Master).RestartWithData)
+			each(f["near"], 0, 3, (*redlocktest.Master).RestartWithData)
 		}
 		go lose()
-		_, err := redlock.TryLockAll(t.Context(), a.Name("a"), b.Name("b"))
+		_, err = c.TryLockAll(t.Context(), []string{far, near})
 		expect(t, "TryLockAll", err, redlock.ErrLost)
-		expectSays(t, "TryLockAll", err, `lock "a"`)
+		expectSays(t, "TryLockAll", err, fmt.Sprintf("lock %q", near))
 		time.Sleep(10 * time.Second)
-		expectFree(t, far, "b")
+		expectFree(t, f["far"], far)
 
 		go lose()
-		holds, err := redlock.LockAll(t.Context(), b.Name("0"), a.Name("a"), b.Name("b"))
+		holds, err := c.LockAll(t.Context(), []string{near, far})
 		if err != nil {
 			t.Fatalf("LockAll: %v", err)
 		}
@@ -284,62 +295,27 @@ func TestHoldsEndWithTheFirst(t *testing.T) {
 	})
 }
 
-// Names of several sets of masters are locked together; a name belongs to one of them.
-func TestLockAllAcrossClients(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		second := redlocktest.Start(t, 3)
-		other := open(t, second, redlock.Config{Lease: 10 * time.Second})
-		holds, err := redlock.LockAll(t.Context(), other.Name("b"), c.Name("a"), c.Name("c"))
-		if err != nil {
-			t.Fatalf("LockAll: %v", err)
-		}
-		expectCount(t, fleet, holds.Hold("a"), "1", 1)
-		expectCount(t, second, holds.Hold("b"), "1", 1)
-		expectFree(t, fleet, "b")
-		expectFree(t, second, "c")
-		if left := holds.Remaining(); left > 10*time.Second {
-			t.Errorf("Remaining = %v, want that of the shortest lease", left)
-		}
-		time.Sleep(time.Minute) // each is renewed with its client's lease
-		expect(t, "Err", holds.Context().Err())
-
-		_, err = redlock.TryLockAll(t.Context(), c.Name("d"), other.Name("a"), other.Name("b"))
-		expect(t, "TryLockAll", err, redlock.ErrTaken)
-		expectSays(t, "TryLockAll", err, `"b"`)
-		expectFree(t, fleet, "d")
-		expectFree(t, second, "a")
-
-		go other.Close()
-		over(t, holds.Context())
-		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrClosed)
-		expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrClosed)
-		expectFree(t, fleet, "a")
-	})
-}
-
 // Names that cannot be locked together are refused before any master is asked.
 func TestLockAllRefuses(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		other := open(t, fleet, redlock.Config{})
-		many := make([]redlock.Name, 65)
+		many := make([]string, 65)
 		for i := range many {
-			many[i] = c.Name(fmt.Sprint(i))
+			many[i] = fmt.Sprint(i)
 		}
 		before := scripts(fleet)
-		for want, names := range map[string][]redlock.Name{
-			"no name to lock":                      nil,
-			"empty":                                {c.Name("a"), c.Name("")},
-			"another lock":                         {c.Name("redlock_wait:{a}")},
-			"a name belongs to one set of masters": {c.Name("a"), c.Name("b"), other.Name("a")},
-			"Client.Name":                          {c.Name("a"), {}},
+		for want, names := range map[string][]string{
+			"no name to lock": nil,
+			"empty":           {"a", ""},
+			"another lock":    {"redlock_wait:{a}"},
 			"65 names are to be locked together, more than 64": many,
 		} {
-			expectSays(t, "LockAll", second(redlock.LockAll(t.Context(), names...)), want)
-			expectSays(t, "TryLockAll", second(redlock.TryLockAll(t.Context(), names...)), want)
+			expectSays(t, "LockAll", second(c.LockAll(t.Context(), names)), want)
+			expectSays(t, "TryLockAll", second(c.TryLockAll(t.Context(), names)), want)
 		}
+		expectSays(t, "LockAll", second(c.LockAll(t.Context(), []string{"a"}, redlock.Permits(2))), "Permits are taken one at a time")
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := c.LockAll(ended, "a", "b")
+		_, err := c.LockAll(ended, []string{"a", "b"})
 		expect(t, "LockAll under a context that has ended", err, context.Canceled)
 		if got := scripts(fleet) - before; got != 0 {
 			t.Errorf("the masters ran %d scripts for it", got)
@@ -348,10 +324,24 @@ func TestLockAllRefuses(t *testing.T) {
 	})
 }
 
+// Several names can be read together, and have a fixed lease.
+func TestLockAllTakesOptions(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		one, err := c.LockAll(t.Context(), []string{"a", "b"}, redlock.Shared(), redlock.Lease(5*time.Second))
+		expect(t, "LockAll", err)
+		another, err := c.TryLockAll(t.Context(), []string{"b", "c"}, redlock.Shared())
+		expect(t, "TryLockAll beside a reader", err)
+		expect(t, "TryLock of a writer", second(c.TryLock(t.Context(), "b")), redlock.ErrTaken)
+		time.Sleep(time.Minute)
+		expect(t, "Cause", context.Cause(one.Context()), redlock.ErrLost)
+		expect(t, "Unlock", another.Unlock(t.Context()))
+	})
+}
+
 // An owner enters what it holds again: of its own LockAll, and of an earlier Lock.
 func TestLockAllEntersAgain(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		outer := lock(t, t.Context(), c, "b")
+		outer := lock(t, redlock.WithOwner(t.Context()), c, "b")
 		holds := lockAll(t, outer.Context(), c, "a", "b", "c")
 		expectCount(t, fleet, holds.Hold("b"), "2", 2)
 		inner := lock(t, holds.Context(), c, "c")

@@ -18,9 +18,9 @@ func TestMaxHold(t *testing.T) {
 	const capped = "was renewed for Config.MaxHold 1m0s, and no longer"
 	for name, more := range map[string]func(*testing.T, *redlock.Client, *redlock.Hold) *redlock.Hold{
 		"once": nil,
-		"in each level": func(t *testing.T, c *redlock.Client, outer *redlock.Hold) *redlock.Hold {
+		"in each level": func(t *testing.T, _ *redlock.Client, outer *redlock.Hold) *redlock.Hold {
 			time.Sleep(renewEvery / 2)
-			inner := lock(t, outer.Context(), c, "a")
+			inner := got(t, "Enter", outer.Enter, t.Context())
 			unlock(t, outer)
 			return inner
 		},

@@ -1,6 +1,12 @@
 package redlock
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/redlock/multilock/poll"
+)
 
 // owner stands for a call tree that enters its own holds again. It travels in contexts. The owner
 // of a hold that was taken without one is the hold's first entry.
@@ -10,26 +16,84 @@ type owner struct {
 
 type ownerKey struct{}
 
-// WithOwner gives the call tree under ctx one owner for all names: a Lock of a name that any part
-// of the tree holds already enters that hold again, also from another goroutine. Without it, only
-// what runs under the context of a hold enters that hold again, and waits for all others. A ctx
-// that has an owner is returned as it is.
+// WithOwner begins a call tree that is one owner: a Lock, under the context that it returns, of a name that any
+// part of the tree holds enters that hold again, as [Hold.Enter] does, also from another goroutine. It is for code that
+// cannot hand a [Hold] on, as where a thread is the owner in other libraries. A ctx that has an owner is returned as
+// it is.
+//
+// What the tree holds for reading, Lock enters with [Shared] only: without it, it returns ErrUpgrade.
 func WithOwner(ctx context.Context) context.Context {
-	if ctx.Value(ownerKey{}) != nil {
+	if ownerOf(ctx) != nil {
 		return ctx
 	}
 	return context.WithValue(ctx, ownerKey{}, new(owner))
 }
 
-// owner returns who enters the hold of name again under ctx: the owner of the hold of name that ctx
-// derives from, or else that of the tree; nil if there is neither.
-func (c *Client) owner(ctx context.Context, name string) any {
-	for w := windowOf(ctx); w != nil; w = windowOf(w.values) {
-		if e := w.find(c, name); e != nil {
-			return e.owner
-		}
+// ownerOf returns the owner of the tree that ctx is in, nil if there is none.
+func ownerOf(ctx context.Context) any { return ctx.Value(ownerKey{}) }
+
+// alreadyHeld returns why a lock of what w wants would wait for the caller itself: a hold around ctx has it, and
+// the caller's owner does not enter that.
+//
+// It is tempting to enter the hold. But a context is handed on to whoever works for the holder, so all of them would be
+// inside at once.
+func (s *set) alreadyHeld(ctx context.Context, w want) error {
+	if w.permits > 0 {
+		return nil
 	}
-	return ctx.Value(ownerKey{})
+	for around := windowOf(ctx); around != nil; around = windowOf(around.values) {
+		e := around.find(s, w.name)
+		switch {
+		case e == nil || e.owner == ownerOf(ctx):
+			continue
+		case e.hold.Load().Shared() && !w.shared:
+			return poll.Fail("lock", w.name, ErrUpgrade)
+		}
+		return poll.Fail("lock", w.name, ErrHeld)
+	}
+	return nil
+}
+
+// Enter enters the lock again: it returns one more Hold of it, to be unlocked by itself, and the lock is free after
+// the last Unlock. Its context has the values of ctx. Use it to hand a lock on to work that may outlast yours.
+//
+// A writer's lock stays exclusive, and a reader's shared. The watchdog renews the lock until the last Unlock of a
+// Hold that is renewed, as this one is, even if the lock had a fixed lease.
+//
+// ErrLost: the lock has ended. ErrNotHeld: this Hold was unlocked. ErrNoQuorum: too few masters answered. A
+// permit is not entered again.
+//
+// Cost: one round trip. Source: docs/how-it-works.md, "Re-entry".
+func (h *Hold) Enter(ctx context.Context) (*Hold, error) {
+	entered, err := h.its().enter(ctx)
+	return entered, outward(err)
+}
+
+func (e *entry) enter(ctx context.Context) (*Hold, error) {
+	hold := e.hold.Load()
+	switch {
+	case e.name == "":
+		return nil, fmt.Errorf("redlock: enter %q: a permit is not entered again", hold.Name())
+	case e.unlocked.Load():
+		return nil, poll.Fail("enter", e.name, ErrNotHeld)
+	case ctx.Err() != nil:
+		return nil, poll.Fail("enter", e.name, poll.Ended(ctx))
+	}
+	again, req := e.set.request(ctx, want{name: e.name, watch: true, lease: e.set.cfg.Lease})
+	again.owner, req.Owner = e.owner, e.owner
+	return again.locked(hold, e.set.masters.Enter(ctx, hold, req))
+}
+
+func (p *pair) enter(ctx context.Context) (*Hold, error) {
+	first, err := p.holds[0].Enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	second, err := p.holds[1].Enter(ctx)
+	if err != nil {
+		return nil, errors.Join(err, first.Unlock(context.WithoutCancel(ctx)))
+	}
+	return newPair(ctx, false, first, second), nil
 }
 
 // Token returns the fencing token of the innermost hold whose context ctx derives from, or zero if
@@ -41,4 +105,15 @@ func Token(ctx context.Context) int64 {
 		return 0
 	}
 	return w.entry.hold.Load().Token()
+}
+
+// PermitSlot returns the slot of the innermost permit under whose context ctx is, and false if there is none:
+// see [Hold.Slot].
+func PermitSlot(ctx context.Context) (slot int, ok bool) {
+	for w := windowOf(ctx); w != nil; w = windowOf(w.values) {
+		if e := w.entry; e != nil && e.name == "" {
+			return e.hold.Load().Slot(), true
+		}
+	}
+	return 0, false
 }

@@ -14,7 +14,7 @@ import (
 // rlock is RLock of a name that readers must be able to have.
 func rlock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
 	t.Helper()
-	return got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return c.RLock(ctx, name) }, ctx)
+	return got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, name, redlock.Shared()) }, ctx)
 }
 
 // got is a call that must return a hold. All masters have answered when it returns.
@@ -85,12 +85,12 @@ func betweenAsks(fleet *redlocktest.Fleet) {
 // reader waits for "a" to read it, and writer to write it.
 func reader(t *testing.T, c *redlock.Client) *waiting {
 	t.Helper()
-	return waitFor(t, named(c.RLock))
+	return waitFor(t, with(c, redlock.Shared()).take)
 }
 
 func writer(t *testing.T, c *redlock.Client) *waiting {
 	t.Helper()
-	return waitFor(t, named(c.Lock))
+	return waitFor(t, with(c).take)
 }
 
 // expectHolds wants these to have their holds, and the others of all to wait.
@@ -194,7 +194,7 @@ func TestUpgradeIsAnError(t *testing.T) {
 		d := open(t, fleet, redlock.Config{})
 		other := lock(t, t.Context(), d, "b")
 		ctx := redlock.WithOwner(t.Context())
-		r := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "b") })
+		r := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "b", redlock.Shared()) })
 		rest(time.Microsecond)
 		w := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "b") })
 		rest(time.Second)

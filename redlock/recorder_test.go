@@ -25,8 +25,8 @@ type recorder struct {
 }
 
 // trace returns a Trace all of whose functions note their event.
-func (r *recorder) trace() *redlock.Trace {
-	t := new(redlock.Trace)
+func (r *recorder) trace() *redlocktrace.Trace {
+	t := new(redlocktrace.Trace)
 	for _, f := range reflect.ValueOf(t).Elem().Fields() {
 		f.Set(reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
 			r.mu.Lock()

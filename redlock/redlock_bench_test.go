@@ -33,8 +33,8 @@ func answering(b *testing.B, reply string) *redlock.Client {
 }
 
 // benchClient makes a client, in real time.
-func benchClient(b *testing.B, pools []*redis.Pool, trace *redlock.Trace) *redlock.Client {
-	c, err := redlock.New(redlock.Config{Pools: pools, RestartGuard: -1, Trace: trace})
+func benchClient(b *testing.B, pools []*redis.Pool, trace *redlocktrace.Trace) *redlock.Client {
+	c, err := redlock.New(redlock.Config{Pools: pools, RestartGuard: redlock.GuardOff, Trace: trace})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -73,7 +73,11 @@ func BenchmarkReenter(b *testing.B) {
 	c := answering(b, answered.Yes)
 	hold := benchLock(b, b.Context(), c, "a")
 	for b.Loop() {
-		benchUnlock(b, benchLock(b, hold.Context(), c, "a"))
+		again, err := hold.Enter(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		benchUnlock(b, again)
 	}
 	benchUnlock(b, hold)
 }
@@ -112,10 +116,10 @@ func BenchmarkTrace(b *testing.B) {
 	counted := 0
 	for _, bb := range []struct {
 		name  string
-		trace *redlock.Trace
+		trace *redlocktrace.Trace
 	}{
 		{"nil", nil},
-		{"no function", new(redlock.Trace)},
+		{"no function", new(redlocktrace.Trace)},
 		{"all functions", countAll(&counted)},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
@@ -129,8 +133,8 @@ func BenchmarkTrace(b *testing.B) {
 }
 
 // countAll returns a Trace whose functions count their calls.
-func countAll(n *int) *redlock.Trace {
-	return &redlock.Trace{
+func countAll(n *int) *redlocktrace.Trace {
+	return &redlocktrace.Trace{
 		ClientChanged: func(redlocktrace.ClientChanged) { *n++ },
 		CallStarted:   func(redlocktrace.CallStarted) { *n++ },
 		Waiting:       func(redlocktrace.Waiting) { *n++ },

@@ -2,8 +2,11 @@ package redlock_test
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -16,59 +19,172 @@ func TestWithOwnerKeepsTheOwner(t *testing.T) {
 	}
 }
 
-// A hold's context enters that hold again and those around it. Whoever locks another name under it is
-// a new owner, so goroutines of one job exclude each other, unless WithOwner made them one.
-func TestWhoEntersAgain(t *testing.T) {
+// Who works under a hold has no part in it: four workers of one job, each of which locks the name of the job,
+// are refused at once, and so is the job itself. Nobody is asked for that.
+func TestWorkersUnderOneHold(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		job := lock(t, t.Context(), c, "job")
+		synctest.Wait()
+		before, start := scripts(fleet), time.Now()
+		var workers sync.WaitGroup
+		for range 4 {
+			workers.Go(func() {
+				expect(t, "Lock of a worker", second(c.Lock(job.Context(), "job")), redlock.ErrHeld)
+			})
+		}
+		workers.Wait()
+		if sent := scripts(fleet) - before; sent != 0 || time.Since(start) != 0 {
+			t.Errorf("%d script calls in %v, want none, at once", sent, time.Since(start))
+		}
+		if job.Count() != 1 {
+			t.Errorf("Count = %d, want 1", job.Count())
+		}
+		unlock(t, lock(t, job.Context(), c, "another"))
+		unlock(t, job)
+	})
+}
+
+// Which calls are refused under which contexts, since they would wait for their own caller.
+func TestWhoWouldWaitForItself(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, redlocktest.Start(t, 3), redlock.Config{}) // of other masters
 		job := lock(t, t.Context(), c, "job")
 		db := lock(t, job.Context(), c, "db")
+		reader := rlock(t, t.Context(), c, "read")
 		over := lock(t, t.Context(), c, "over")
 		unlock(t, over)
-		both, err := c.LockAll(job.Context(), "job", "both a", "both b")
-		expect(t, "LockAll", err)
-		permit, err := c.Semaphore("pool", 2).Acquire(t.Context())
-		expect(t, "Acquire", err)
+		both := lockAll(t, job.Context(), c, "both a", "both b")
+		permit := acquire(t, permitsOf(c, "pool", 2))
+		left := lock(t, t.Context(), c, "left")
+		stays := got(t, "Enter", left.Enter, t.Context())
+		unlock(t, left)
+		owned := lock(t, redlock.WithOwner(t.Context()), c, "owned")
 		for _, w := range []struct {
-			under  string
-			ctx    context.Context
-			name   string
-			enters bool
+			under string
+			ctx   context.Context
+			name  string
+			want  error // nil: it is granted
 		}{
-			{"its own hold", job.Context(), "job", true},
-			{"another hold", job.Context(), "x", false},
-			{"a hold around that of the name", job.Context(), "db", false},
-			{"a hold inside that of the name", db.Context(), "job", true},
-			{"a hold that was given back", context.WithoutCancel(over.Context()), "over", false},
-			{"a hold of another client", lock(t, t.Context(), d, "y").Context(), "y", false},
-			{"a permit", permit.Context(), "pool", false},
-			{"WithOwner", redlock.WithOwner(t.Context()), "z", true},
-			{"WithOwner inside a hold", redlock.WithOwner(job.Context()), "v", true},
-			{"WithOwner inside its own hold", redlock.WithOwner(job.Context()), "job", true},
-			{"LockAll", both.Context(), "both b", true},
-			{"one of LockAll", both.Hold("both a").Context(), "both b", true},
-			{"LockAll inside a hold", both.Context(), "job", true},
-			{"LockAll of other names", both.Context(), "u", false},
+			{"its own hold", job.Context(), "job", redlock.ErrHeld},
+			{"its own hold, without its end", context.WithoutCancel(job.Context()), "job", redlock.ErrHeld},
+			{"the inner of two holds", db.Context(), "db", redlock.ErrHeld},
+			{"the outer of two holds", db.Context(), "job", redlock.ErrHeld},
+			{"an outer hold, the name of an inner one", job.Context(), "db", redlock.ErrTaken},
+			{"another hold", job.Context(), "x", nil},
+			{"a reader's hold", reader.Context(), "read", redlock.ErrUpgrade},
+			{"a hold that was unlocked", context.WithoutCancel(over.Context()), "over", nil},
+			{"a Hold that was unlocked, of a lock that goes on", context.WithoutCancel(left.Context()), "left", redlock.ErrTaken},
+			{"a Hold that entered a lock", stays.Context(), "left", redlock.ErrHeld},
+			{"a hold of another client", lock(t, t.Context(), d, "y").Context(), "y", nil},
+			{"a permit", permit.Context(), "pool", nil},
+			{"a tree that does not hold it", redlock.WithOwner(t.Context()), "owned", redlock.ErrTaken},
+			{"a tree inside its hold", redlock.WithOwner(job.Context()), "job", redlock.ErrHeld},
+			{"its tree", owned.Context(), "owned", nil},
+			{"LockAll", both.Context(), "both b", redlock.ErrHeld},
+			{"one of LockAll", both.Hold("both a").Context(), "both b", redlock.ErrHeld},
+			{"LockAll inside a hold", both.Context(), "job", redlock.ErrHeld},
+			{"LockAll of other names", both.Context(), "u", nil},
 		} {
-			if _, err := c.TryLock(w.ctx, w.name); err != nil && w.enters {
-				t.Errorf("TryLock(%q) under %s: %v", w.name, w.under, err)
+			what := w.name + " under " + w.under
+			for call, f := range map[string]func() (interface{ Unlock(context.Context) error }, error){
+				"TryLock": func() (interface{ Unlock(context.Context) error }, error) { return c.TryLock(w.ctx, w.name) },
+				"TryLockAll": func() (interface{ Unlock(context.Context) error }, error) {
+					return c.TryLockAll(w.ctx, []string{"0", w.name})
+				},
+			} {
+				switch hold, err := f(); {
+				case w.want != nil:
+					expect(t, call+" of "+what, err, w.want)
+				case err != nil:
+					t.Errorf("%s of %s = %v", call, what, err)
+				default:
+					expect(t, "Unlock", hold.Unlock(t.Context()))
+				}
 			}
-			var want []error
-			if !w.enters {
-				want = append(want, redlock.ErrTaken)
+			if !errors.Is(w.want, redlock.ErrHeld) {
+				continue
 			}
-			_, err := c.TryLock(w.ctx, w.name)
-			expect(t, fmt.Sprintf("second TryLock(%q) under %s", w.name, w.under), err, want...)
+			expect(t, "Lock of "+what, second(c.Lock(w.ctx, w.name)), w.want)
+			expect(t, "Do of "+what, c.Do(w.ctx, w.name, func(context.Context) error { return nil }), w.want)
+			expect(t, "Lead of "+what, c.Lead(w.ctx, w.name, func(context.Context) error { return nil }), w.want)
+			expect(t, "Lock of "+what+", to read", second(c.Lock(w.ctx, w.name, redlock.Shared())), redlock.ErrHeld)
 		}
+		expectNot(t, "a reader under a reader", second(c.Lock(reader.Context(), "read", redlock.Shared())), redlock.ErrUpgrade)
+	})
+}
+
+// Do inside Do is refused, also after the context of the outer one has ended, unless one tree owns both.
+func TestDoInsideDo(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		entered := false
+		inner := func(context.Context) error { entered = true; return nil }
+		expect(t, "Do", c.Do(t.Context(), "a", func(ctx context.Context) error { return c.Do(ctx, "a", inner) }), redlock.ErrHeld)
 		ctx, cancel := context.WithCancel(t.Context())
-		expect(t, "Do", c.Do(ctx, "done", func(ctx context.Context) error {
+		expect(t, "Do whose context ends", c.Do(ctx, "a", func(ctx context.Context) error {
 			cancel()
-			again, err := c.TryLock(context.WithoutCancel(ctx), "done") // to clean up
-			expect(t, "TryLock in Do whose context has ended", err)
-			unlock(t, again)
-			_, err = c.TryLock(context.WithoutCancel(ctx), "job")
-			expect(t, "TryLock of another's name in Do", err, redlock.ErrTaken)
-			return nil
-		}))
+			return c.Do(context.WithoutCancel(ctx), "a", inner)
+		}), redlock.ErrHeld)
+		if entered {
+			t.Error("the inner function ran")
+		}
+		owner := redlock.WithOwner(t.Context())
+		expect(t, "Do of one owner", c.Do(owner, "a", func(ctx context.Context) error { return c.Do(ctx, "a", inner) }))
+		if !entered {
+			t.Error("the inner function did not run")
+		}
+	})
+}
+
+// Who has a Hold enters its lock again, from anywhere, and the lock is free after the last Unlock.
+func TestEnter(t *testing.T) {
+	for kind, take := range map[string]func(*testing.T, *redlock.Client) *redlock.Hold{
+		"a writer's": func(t *testing.T, c *redlock.Client) *redlock.Hold { return lock(t, t.Context(), c, "a") },
+		"a reader's": func(t *testing.T, c *redlock.Client) *redlock.Hold { return rlock(t, t.Context(), c, "a") },
+		"an owner's": func(t *testing.T, c *redlock.Client) *redlock.Hold {
+			return lock(t, redlock.WithOwner(t.Context()), c, "a")
+		},
+		"of a fixed lease": func(t *testing.T, c *redlock.Client) *redlock.Hold {
+			return lockFor(t, t.Context(), c, "a", 10*time.Second)
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				hold := take(t, c)
+				ctx, cancel := context.WithCancel(t.Context())
+				again := got(t, "Enter", hold.Enter, ctx)
+				if again.Count() != 2 || again.Token() != hold.Token() || again.Owner() != hold.Owner() || again.Shared() != hold.Shared() {
+					t.Errorf("count %d, token %d, owner %s, shared %v; want 2 and those of the first", again.Count(), again.Token(), again.Owner(), again.Shared())
+				}
+				cancel()
+				unlock(t, hold)
+				time.Sleep(time.Minute)
+				expectAlive(t, again)
+				expect(t, "Enter of what was unlocked", second(hold.Enter(t.Context())), redlock.ErrNotHeld)
+				third := got(t, "Enter", again.Enter, t.Context())
+				unlock(t, again)
+				unlock(t, third)
+				expectFree(t, fleet, "a")
+				expect(t, "Enter of what is free", second(third.Enter(t.Context())), redlock.ErrNotHeld)
+			})
+		})
+	}
+}
+
+// What cannot be entered says so, and takes nothing.
+func TestEnterFails(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		permit := acquire(t, permitsOf(c, "gpu", 2))
+		expectSays(t, "Enter of a permit", second(permit.Enter(t.Context())), "a permit is not entered again")
+		hold := lock(t, t.Context(), c, "a")
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		expect(t, "Enter under a context that has ended", second(hold.Enter(ended)), context.Canceled)
+		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+		expect(t, "Enter without a majority", second(hold.Enter(t.Context())), redlock.ErrNoQuorum)
+		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		seize(fleet, 0, 3)
+		expect(t, "Enter of what is lost", second(hold.Enter(t.Context())), redlock.ErrLost)
+		expect(t, "Enter after the loss", second(hold.Enter(t.Context())), redlock.ErrLost)
 	})
 }

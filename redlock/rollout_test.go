@@ -14,6 +14,7 @@ import (
 
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -21,7 +22,7 @@ import (
 // not part of the first rollout yet, and one that is.
 type rollout struct {
 	fleets
-	old, moving *redlock.Sets
+	old, moving *redlock.Client
 	name        string // moves from a to c
 }
 
@@ -42,7 +43,7 @@ const known = time.Minute + time.Second
 
 // others runs f with a process that locks the name in one of its sets alone: first with that from before
 // the first rollout, then with one of the second.
-func (s *rollout) others(t *testing.T, f func(other *redlock.Sets, id string)) {
+func (s *rollout) others(t *testing.T, f func(other *redlock.Client, id string)) {
 	t.Helper()
 	f(s.old, "a")
 	expect(t, "Close", s.old.Close())
@@ -72,7 +73,7 @@ func (s *rollout) expectCounter(t *testing.T, id, name string, token int64) {
 func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
 		stays := nameIn(t, s.moving, "b")
-		s.others(t, func(other *redlock.Sets, id string) {
+		s.others(t, func(other *redlock.Client, id string) {
 			hold := lock(t, t.Context(), s.moving, s.name)
 			s.expectAt(t, s.name, "a", "c")
 			_, err := other.TryLock(t.Context(), s.name)
@@ -83,18 +84,18 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			_, err = s.moving.TryLock(t.Context(), s.name)
 			expect(t, "TryLock", err, redlock.ErrTaken)
 			s.expectAt(t, s.name, id) // and the other one was given back
-			in, err := s.moving.Inspect(t.Context(), s.name)
+			in, err := redlockadmin.Of(s.moving).Inspect(t.Context(), s.name)
 			expect(t, "Inspect", err)
-			if !in.Held || in.Holder != hold.Owner() || in.Left <= 0 || len(in.Masters) != 6 {
+			if !in.Held || in.Holder != hold.Owner() || in.Remaining <= 0 || len(in.Masters) != 6 {
 				t.Errorf("Inspect = %+v, want it held by %s, and what 6 masters say", in, hold.Owner())
 			}
-			freed, err := s.moving.ForceUnlock(t.Context(), s.name)
+			freed, err := redlockadmin.Of(s.moving).ForceUnlock(t.Context(), s.name)
 			expect(t, "ForceUnlock", err)
 			if !freed {
 				t.Error("ForceUnlock freed nothing")
 			}
 			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-			holds, err := s.moving.LockAll(t.Context(), stays, s.name)
+			holds, err := s.moving.LockAll(redlock.WithOwner(t.Context()), []string{stays, s.name})
 			expect(t, "LockAll", err)
 			s.expectAt(t, stays, "b")
 			s.expectAt(t, s.name, "a", "c")
@@ -105,14 +106,14 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			unlock(t, inner)
 			expect(t, "Unlock", holds.Unlock(t.Context()))
 			s.expectAt(t, s.name)
-			reader, err := other.RLock(t.Context(), s.name)
+			reader, err := other.Lock(t.Context(), s.name, redlock.Shared())
 			expect(t, "RLock", err)
-			in, err = s.moving.Inspect(t.Context(), s.name)
+			in, err = redlockadmin.Of(s.moving).Inspect(t.Context(), s.name)
 			if expect(t, "Inspect", err); len(in.Readers) != 1 || in.Readers[0].Owner != reader.Owner() {
 				t.Errorf("Inspect = %+v, want the reader %s", in, reader.Owner())
 			}
 			unlock(t, reader)
-			all, err := redlock.TryLockAll(t.Context(), s.moving.Name(s.name), other.Name(stays), s.moving.Name(s.name))
+			all, err := s.moving.TryLockAll(t.Context(), []string{s.name, stays, s.name})
 			expect(t, "TryLockAll", err)
 			if got := all.Names(); len(got) != 2 {
 				t.Errorf("Names = %q, want each once", got)
@@ -152,7 +153,7 @@ func TestUntilOfTwoSets(t *testing.T) {
 		for long := range f {
 			cfg := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: []string{"a"}, Next: []string{"c"}}
 			for id := range f {
-				cfg.Sets[id] = redlock.Config{Pools: f[id].Pools(), RestartGuard: -1, Lease: map[bool]time.Duration{true: lease, false: 20 * time.Second}[id == long]}
+				cfg.Sets[id] = redlock.Config{Pools: f[id].Pools(), RestartGuard: redlock.GuardOff, Lease: map[bool]time.Duration{true: lease, false: 20 * time.Second}[id == long]}
 			}
 			s, err := redlock.NewSets(cfg)
 			expect(t, "NewSets", err)
@@ -175,7 +176,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 					m.Set("redlock_fence:{"+s.name+"}", "7000000000000000") // ahead of time
 				}
 				token := int64(7000000000000000)
-				s.others(t, func(other *redlock.Sets, _ string) {
+				s.others(t, func(other *redlock.Client, _ string) {
 					hold := lock(t, t.Context(), s.moving, s.name)
 					if hold.Token() <= token {
 						t.Errorf("Token = %d, want it above %d", hold.Token(), token)
@@ -242,7 +243,7 @@ func TestSetsThatDoNotAgree(t *testing.T) {
 func TestTryLockInTwoSets(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
 		f := startFleets(t, "a", "b")
-		all := []*redlock.Sets{f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "b", "a")}
+		all := []*redlock.Client{f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "b", "a")}
 		for _, id := range []string{"a", "b"} {
 			each(f[id], 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		}
@@ -300,19 +301,19 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 // Never more permits are held than there are, in whichever sets they are looked for.
 func TestPermitsInTwoSets(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
-		s.others(t, func(other *redlock.Sets, id string) {
-			expect(t, "Do", s.moving.Semaphore(s.name, 2).Do(t.Context(), func(context.Context) error {
-				permit := acquire(t, other.Semaphore(s.name, 2))
-				for _, all := range []*redlock.Sets{s.moving, other} {
-					_, err := all.Semaphore(s.name, 2).TryAcquire(t.Context())
+		s.others(t, func(other *redlock.Client, id string) {
+			expect(t, "Do", s.moving.Do(t.Context(), s.name, func(context.Context) error {
+				permit := acquire(t, permitsOf(other, s.name, 2))
+				for _, all := range []*redlock.Client{s.moving, other} {
+					_, err := permitsOf(all, s.name, 2).TryAcquire(t.Context())
 					expect(t, "TryAcquire of a third", err, redlock.ErrTaken)
 				}
-				in, err := s.moving.Semaphore(s.name, 2).Inspect(t.Context())
+				in, err := permitsOf(s.moving, s.name, 2).Inspect(t.Context())
 				if expect(t, "Inspect", err); len(in.Slots) != 3 || len(in.Masters) != 6 || in.Name != s.name {
 					t.Errorf("Inspect = %+v, want a permit in both sets and one in set %q", in, id)
 				}
 				return permit.Unlock(t.Context())
-			}))
+			}, redlock.Permits(2)))
 		})
 	})
 }
@@ -322,13 +323,13 @@ func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
 		for i := range 40 { // of which a quarter move
 			name := fmt.Sprint("pool-", i)
-			if !slices.Equal(s.moving.SetsOf(name), []string{"a", "c"}) {
+			if !slices.Equal(redlockadmin.Of(s.moving).SetsOf(name), []string{"a", "c"}) {
 				continue
 			}
-			first, both := acquire(t, s.old.Semaphore(name, 1)), acquire(t, s.moving.Semaphore(name, 2))
-			freed, err := s.moving.Semaphore(name, 2).ForceReleaseSlot(t.Context(), first.Slot())
+			first, both := acquire(t, permitsOf(s.old, name, 1)), acquire(t, permitsOf(s.moving, name, 2))
+			freed, err := redlockadmin.Of(s.moving).ForceReleaseSlot(t.Context(), name, first.Slot())
 			expect(t, "ForceReleaseSlot", err)
-			in, err := s.moving.Semaphore(name, 2).Inspect(t.Context())
+			in, err := permitsOf(s.moving, name, 2).Inspect(t.Context())
 			if expect(t, "Inspect", err); !freed || len(in.Slots) != 2 {
 				t.Errorf("%s: of a permit in set a and one in both, these are left: %+v; want the latter", name, in.Slots)
 			}
@@ -344,7 +345,8 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 		expect(t, "Close", s.old.Close())
 		time.Sleep(known)
 		stays := nameIn(t, s.moving, "b")
-		one, two := lock(t, t.Context(), s.moving, stays), lock(t, t.Context(), s.moving, s.name)
+		owner := redlock.WithOwner(t.Context())
+		one, two := lock(t, owner, s.moving, stays), lock(t, owner, s.moving, s.name)
 		for ready(s.moving) == nil { // until it knows of a process that has other sets, and came first
 			for _, m := range s.fleets["b"].Masters() {
 				m.HSet("redlock_sets", `{"masters":[{"run":"x"}],"part":"b","lease":1000,"now":["b","d"]}`, fmt.Sprintf("1 %d ", time.Now().UnixMilli()))
@@ -352,14 +354,15 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		expect(t, "TryLock", second(s.moving.TryLock(t.Context(), stays)), redlock.ErrRoute)
-		expect(t, "TryAcquire", second(s.moving.Semaphore(s.name, 1).TryAcquire(two.Context())), redlock.ErrRoute)
+		expect(t, "TryAcquire", second(permitsOf(s.moving, s.name, 1).TryAcquire(two.Context())), redlock.ErrRoute)
 		for _, hold := range []*redlock.Hold{one, two} {
 			unlock(t, lock(t, hold.Context(), s.moving, hold.Name()))
-			again, err := s.moving.TryLockAll(hold.Context(), hold.Name())
+			unlock(t, got(t, "Enter", hold.Enter, t.Context()))
+			again, err := s.moving.TryLockAll(hold.Context(), []string{hold.Name()})
 			if expect(t, "TryLockAll", err); err == nil {
 				expect(t, "Unlock", again.Unlock(t.Context()))
 			}
-			expect(t, "LockAll of another", second(s.moving.TryLockAll(hold.Context(), hold.Name(), "other")), redlock.ErrRoute)
+			expect(t, "LockAll of another", second(s.moving.TryLockAll(hold.Context(), []string{hold.Name(), "other"})), redlock.ErrRoute)
 			unlock(t, hold)
 		}
 	})
@@ -419,7 +422,7 @@ func (s *sim) rollOut(t *testing.T) {
 				s.clients = append(s.clients, c)
 				s.mu.Unlock()
 				s.add(history.Event{What: history.Started, Who: c.who})
-				c.user = f.open(t, redlock.Config{Lease: s.lease}, route[0], route[1])
+				c.Client = f.open(t, redlock.Config{Lease: s.lease}, route[0], route[1])
 				work := func(until func()) {
 					var over atomic.Bool
 					var callers sync.WaitGroup

@@ -14,13 +14,13 @@ import (
 )
 
 // acquire is Acquire of a permit that must be free.
-func acquire(t *testing.T, s *redlock.Semaphore) *redlock.Hold {
+func acquire(t *testing.T, s semaphoreOf) *redlock.Hold {
 	t.Helper()
 	return got(t, "Acquire", s.Acquire, t.Context())
 }
 
 // acquirer waits for a permit of s.
-func acquirer(t *testing.T, s *redlock.Semaphore) *waiting {
+func acquirer(t *testing.T, s semaphoreOf) *waiting {
 	t.Helper()
 	return waitFor(t, s.Acquire)
 }
@@ -29,7 +29,7 @@ func acquirer(t *testing.T, s *redlock.Semaphore) *waiting {
 func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, fleet, redlock.Config{})
-		few, many := c.Semaphore("gpu", 2), d.Semaphore("gpu", 4)
+		few, many := permitsOf(c, "gpu", 2), permitsOf(d, "gpu", 4)
 		var holds []*redlock.Hold
 		for range 4 {
 			holds = append(holds, acquire(t, many))
@@ -60,17 +60,17 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		var holds []*redlock.Hold
 		for range 3 {
-			holds = append(holds, acquire(t, c.Semaphore("gpu", 3)))
+			holds = append(holds, acquire(t, permitsOf(c, "gpu", 3)))
 		}
-		operator := open(t, fleet, redlock.Config{}).Semaphore("gpu", 0)
+		operator := permitsOf(open(t, fleet, redlock.Config{}), "gpu", 0)
 		seen, err := operator.Inspect(t.Context())
 		if expect(t, "Inspect", err); len(seen.Slots) != 3 {
 			t.Fatalf("Inspect = %+v, want three slots", seen.Slots)
 		}
-		w := acquirer(t, c.Semaphore("gpu", 3))
+		w := acquirer(t, permitsOf(c, "gpu", 3))
 		rest(time.Second)
 		for slot, want := range map[int]bool{holds[1].Slot(): true, 7: false} {
-			freed, err := operator.ForceReleaseSlot(t.Context(), slot)
+			freed, err := operator.ForceReleaseSlot(t.Context(), "gpu", slot)
 			if expect(t, "ForceReleaseSlot", err); freed != want {
 				t.Errorf("ForceReleaseSlot(%d) = %v, want %v", slot, freed, want)
 			}
@@ -87,7 +87,7 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 			}
 		}
 		for _, slot := range []int{-1, 1000} {
-			expectSays(t, "ForceReleaseSlot", second(operator.ForceReleaseSlot(t.Context(), slot)), "slots are 0 to 999")
+			expectSays(t, "ForceReleaseSlot", second(operator.ForceReleaseSlot(t.Context(), "gpu", slot)), "slots are 0 to 999")
 		}
 	})
 }
@@ -100,12 +100,12 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		var held []*redlock.Hold
 		for range k {
-			held = append(held, acquire(t, c.Semaphore("gpu", k)))
+			held = append(held, acquire(t, permitsOf(c, "gpu", k)))
 		}
 		var all []*waiting
 		for _, d := range []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})} {
 			for range k {
-				all = append(all, acquirer(t, d.Semaphore("gpu", k)))
+				all = append(all, acquirer(t, permitsOf(d, "gpu", k)))
 				rest(200 * time.Millisecond)
 			}
 		}
@@ -139,7 +139,7 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 // A permit costs what a lock costs, where the slot is free that the client gave back last.
 func TestPermitCostsWhatALockDoes(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		gpu := c.Semaphore("gpu", 8)
+		gpu := permitsOf(c, "gpu", 8)
 		for range 3 {
 			warm(t, c)
 			before := scripts(fleet)
@@ -156,10 +156,10 @@ func TestPermitCostsWhatALockDoes(t *testing.T) {
 func TestTryAcquireLooks(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 40
-		d := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
+		d := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k)
 		var holds []*redlock.Hold
 		for range k {
-			holds = append(holds, got(t, "TryAcquire", c.Semaphore("gpu", k).TryAcquire, t.Context()))
+			holds = append(holds, got(t, "TryAcquire", permitsOf(c, "gpu", k).TryAcquire, t.Context()))
 		}
 		refused := func() {
 			t.Helper()
@@ -201,13 +201,13 @@ func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 		const k = 16
 		var held []*redlock.Hold
 		for range k {
-			held = append(held, acquire(t, c.Semaphore("gpu", k)))
+			held = append(held, acquire(t, permitsOf(c, "gpu", k)))
 		}
 		d := open(t, fleet, redlock.Config{})
 		for range 3 {
-			w := acquirer(t, d.Semaphore("gpu", k))
+			w := acquirer(t, permitsOf(d, "gpu", k))
 			rest(50 * time.Millisecond) // it stands at one slot, and listens
-			in, err := c.Semaphore("gpu", k).Inspect(t.Context())
+			in, err := permitsOf(c, "gpu", k).Inspect(t.Context())
 			expect(t, "Inspect", err)
 			other := slices.IndexFunc(held, func(h *redlock.Hold) bool { return h.Slot() != in.Masters[0].Queue[0].Slot })
 			start := time.Now()
@@ -228,7 +228,7 @@ func TestNobodyOvertakesForLong(t *testing.T) {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 				for range k - 1 {
-					acquire(t, c.Semaphore("gpu", k)) // for ever
+					acquire(t, permitsOf(c, "gpu", k)) // for ever
 				}
 				// In the last slot others come and go.
 				ctx, stop := context.WithCancel(t.Context())
@@ -236,7 +236,7 @@ func TestNobodyOvertakesForLong(t *testing.T) {
 				defer others.Wait()
 				defer stop()
 				for range 6 {
-					d := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
+					d := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k)
 					others.Go(func() {
 						for {
 							hold, err := d.Acquire(ctx)
@@ -249,7 +249,7 @@ func TestNobodyOvertakesForLong(t *testing.T) {
 					})
 				}
 				rest(3 * time.Second)
-				last := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
+				last := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k)
 				for range 10 {
 					start := time.Now()
 					hold := acquire(t, last)
@@ -268,12 +268,12 @@ func TestPermitOfTheDeadIsFound(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 8
 		for range k - 1 {
-			acquire(t, c.Semaphore("gpu", k))
+			acquire(t, permitsOf(c, "gpu", k))
 		}
-		dies := got(t, "AcquireFor", func(ctx context.Context) (*redlock.Hold, error) {
-			return c.Semaphore("gpu", k).AcquireFor(ctx, 2*time.Second)
+		dies := got(t, "Lock", func(ctx context.Context) (*redlock.Hold, error) {
+			return c.Lock(ctx, "gpu", redlock.Permits(k), redlock.Lease(2*time.Second))
 		}, t.Context())
-		w := acquirer(t, open(t, fleet, redlock.Config{}).Semaphore("gpu", k))
+		w := acquirer(t, permitsOf(open(t, fleet, redlock.Config{}), "gpu", k))
 		rest(2600 * time.Millisecond)
 		expectHolds(t, "after the lease of the dead", []*waiting{w}, 0)
 		if w.hold.Slot() != dies.Slot() {
@@ -288,11 +288,11 @@ func TestWaitForAPermitLeavesNothing(t *testing.T) {
 		const k = 6
 		var held []*redlock.Hold
 		for range k {
-			held = append(held, acquire(t, c.Semaphore("gpu", k)))
+			held = append(held, acquire(t, permitsOf(c, "gpu", k)))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
-		_, err := open(t, fleet, redlock.Config{}).Semaphore("gpu", k).Acquire(ctx)
+		_, err := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k).Acquire(ctx)
 		expect(t, "Acquire until its context ends", err, redlock.ErrTaken, context.DeadlineExceeded)
 		for _, hold := range held {
 			unlock(t, hold)

@@ -34,9 +34,8 @@ type SetsConfig struct {
 	Next []string
 }
 
-// Sets spreads names over several sets of masters, each of which has a [Client] of its own, and has
-// the methods of a Client. Make it with NewSets, once per process. One set of masters does the work of
-// every lock that is in it; more sets do more.
+// NewSets makes a client that spreads names over several sets of masters, and otherwise does what one of
+// [New] does. One set of masters does the work of every lock that is in it; more sets do more. Call Close when done.
 //
 // A name belongs to the set for which the first 64 bits of the SHA-256 hash of the set's ID, a zero
 // byte and the name, as a big-endian number, are largest (rendezvous hashing). This will not change.
@@ -48,27 +47,24 @@ type SetsConfig struct {
 //
 // While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
 // set, and one in which both agree on its fencing token. Its [Hold] is one, and ends when it is lost in
-// either set.
-type Sets struct {
-	clients   map[string]*Client // by ID
-	now, next []string           // IDs
-}
-
-// NewSets makes a Sets, with a client for each set as [New] makes it. Close must be called.
-func NewSets(cfg SetsConfig) (*Sets, error) {
+// either set. A permit of such a name is one in each of its two sets, so never more than so many are held; its Slot and
+// Token are those in the first of the sets, and cannot be compared with those of permits that are taken in the other set
+// alone: a resource that depends on them is better given a new name.
+func NewSets(cfg SetsConfig) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next}
+	c := &Client{sets: make(map[string]*set), now: cfg.Now, next: cfg.Next}
 	for id, of := range cfg.Sets {
-		c, err := newClient(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
+		s, err := newSet(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
 		if err != nil {
-			_ = s.Close()
+			_ = c.Close()
 			return nil, fmt.Errorf("set %q: %w", id, err)
 		}
-		s.clients[id] = c
+		c.sets[id] = s
 	}
-	return s, nil
+	c.log = c.sets[cfg.Now[0]].cfg.Logger
+	return c, nil
 }
 
 // fill fills in defaults, and refuses what no name could be spread over.
@@ -104,22 +100,25 @@ func (cfg *SetsConfig) fill() error {
 	return nil
 }
 
-// SetsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves.
-func (s *Sets) SetsOf(name string) []string {
-	ids := []string{pick(s.now, name)}
-	if len(s.next) > 0 {
-		ids = append(ids, pick(s.next, name))
+// setsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves.
+func (c *Client) setsOf(name string) []string {
+	ids := []string{pick(c.now, name)}
+	if len(c.next) > 0 {
+		ids = append(ids, pick(c.next, name))
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
 }
 
-// at returns the clients at which name is locked, in the order of their sets' IDs. All processes lock
-// it in this order, whichever way the sets change, so that they never wait for each other in a circle.
-func (s *Sets) at(name string) []*Client {
-	var at []*Client
-	for _, id := range s.SetsOf(name) {
-		at = append(at, s.clients[id])
+// at returns the sets in which name is locked, in the order of their IDs. All processes lock it in
+// this order, whichever way the sets change, so that they never wait for each other in a circle.
+func (c *Client) at(name string) []*set {
+	if len(c.sets) == 1 {
+		return []*set{c.sets[c.now[0]]}
+	}
+	var at []*set
+	for _, id := range c.setsOf(name) {
+		at = append(at, c.sets[id])
 	}
 	return at
 }
@@ -137,43 +136,34 @@ func pick(ids []string, name string) (best string) {
 	return best
 }
 
-// Close closes the clients of all sets: see [Client.Close].
-func (s *Sets) Close() error { return s.all((*Client).Close) }
-
-// Ready waits until a majority of the masters of each set would grant a lock: see [Client.Ready]. The
-// error joins those of the sets.
-func (s *Sets) Ready(ctx context.Context) error {
-	return s.all(func(c *Client) error { return c.Ready(ctx) })
-}
-
-// Conflict joins the conflicts of the sets with other clients: see [Client.Conflict].
-func (s *Sets) Conflict() error { return s.all((*Client).Conflict) }
-
 // admit lets a process take locks that was asked for name, or returns why it must not: others came first,
 // with another route, see [ErrRoute]. They may be known to the masters of one set alone, so it asks those
 // of all before it publishes its own route, and before its first lock. A set of which too few masters
 // answer keeps nobody from the others.
-func (s *Sets) admit(ctx context.Context, name string) error {
+func (c *Client) admit(ctx context.Context, name string) error {
+	if c.sets[""] != nil {
+		return nil // which asks by itself
+	}
 	admitted := true
-	for _, c := range s.clients {
-		admitted = admitted && c.masters.Admitted()
+	for _, s := range c.sets {
+		admitted = admitted && s.masters.Admitted()
 	}
 	if admitted {
 		return nil
 	}
-	for _, step := range []func(*Client) error{
-		func(c *Client) error { return c.masters.Look(ctx) },
-		func(c *Client) error { return c.masters.Admit(ctx, name) },
+	for _, step := range []func(*set) error{
+		func(s *set) error { return s.masters.Look(ctx) },
+		func(s *set) error { return s.masters.Admit(ctx, name) },
 	} {
-		err := s.all(func(c *Client) error {
-			if err := step(c); errors.Is(err, ErrRoute) {
+		err := c.all(func(s *set) error {
+			if err := step(s); errors.Is(err, ErrRoute) {
 				return err
 			}
 			return nil // whatever else there is concerns that set alone
 		})
 		if why, refused := errors.AsType[*ConflictError](err); refused {
-			for _, c := range s.clients {
-				c.masters.Refuse()
+			for _, s := range c.sets {
+				s.masters.Refuse()
 			}
 			return poll.Fail("lock", name, why)
 		}
@@ -181,17 +171,21 @@ func (s *Sets) admit(ctx context.Context, name string) error {
 	return nil
 }
 
-// enters reports whether a caller that locks name enters again what it holds, which nobody keeps it from.
-func (s *Sets) enters(ctx context.Context, name string) bool {
-	return !slices.ContainsFunc(s.at(name), func(c *Client) bool { return !c.masters.Owns(name, c.owner(ctx, name)) })
+// enters reports whether owner, that of a caller that locks name, enters what it holds, which nobody keeps it from.
+func (c *Client) enters(owner any, name string) bool {
+	return owner != nil && !slices.ContainsFunc(c.at(name), func(s *set) bool { return !s.masters.Owns(name, owner) })
 }
 
-// all runs f for all sets at the same time, and joins the errors.
-func (s *Sets) all(f func(*Client) error) error {
-	return errors.Join(atOnce(slices.Sorted(maps.Keys(s.clients)), func(id string) error {
-		if err := f(s.clients[id]); err != nil {
+// all runs f for all sets at the same time, and joins the errors, each of which names its set if there are several.
+func (c *Client) all(f func(*set) error) error {
+	if len(c.sets) == 0 {
+		return errNoClient
+	}
+	return errors.Join(atOnce(slices.Sorted(maps.Keys(c.sets)), func(id string) error {
+		err := outward(f(c.sets[id]))
+		if err != nil && id != "" {
 			return fmt.Errorf("set %q: %w", id, err)
 		}
-		return nil
+		return err
 	})...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -29,7 +30,7 @@ func startFleets(t *testing.T, ids ...string) fleets {
 }
 
 // open makes the Sets of one process, which is ready, and closed with the test. now and next are IDs.
-func (f fleets) open(t *testing.T, cfg redlock.Config, now, next string) *redlock.Sets {
+func (f fleets) open(t *testing.T, cfg redlock.Config, now, next string) *redlock.Client {
 	t.Helper()
 	s := f.start(t, cfg, now, next)
 	expect(t, "Ready", s.Ready(t.Context()))
@@ -37,11 +38,11 @@ func (f fleets) open(t *testing.T, cfg redlock.Config, now, next string) *redloc
 }
 
 // start is open for a process that may be refused.
-func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlock.Sets {
+func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlock.Client {
 	t.Helper()
 	of := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: strings.Fields(now), Next: strings.Fields(next)}
 	if cfg.RestartGuard == 0 {
-		cfg.RestartGuard = -1
+		cfg.RestartGuard = redlock.GuardOff
 	}
 	for _, id := range append(of.Now, of.Next...) {
 		cfg.Pools = f[id].Pools()
@@ -82,10 +83,10 @@ func (f fleets) expectAt(t *testing.T, name string, want ...string) {
 }
 
 // nameIn returns a name that these Sets lock in those sets.
-func nameIn(t *testing.T, s *redlock.Sets, ids ...string) string {
+func nameIn(t *testing.T, s *redlock.Client, ids ...string) string {
 	t.Helper()
 	for i := range 1000 {
-		if name := fmt.Sprint("name-", i); slices.Equal(s.SetsOf(name), ids) {
+		if name := fmt.Sprint("name-", i); slices.Equal(redlockadmin.Of(s).SetsOf(name), ids) {
 			return name
 		}
 	}
@@ -120,7 +121,7 @@ func TestSetsSpreadNames(t *testing.T) {
 		const names = 4000
 		for i := range names {
 			name := fmt.Sprint("orders:", i)
-			old, now := three.SetsOf(name)[0], four.SetsOf(name)[0]
+			old, now := redlockadmin.Of(three).SetsOf(name)[0], redlockadmin.Of(four).SetsOf(name)[0]
 			count[now]++
 			if old != now && now != "d" {
 				t.Errorf("%q moves from %q to %q, which was there before", name, old, now)
@@ -134,7 +135,7 @@ func TestSetsSpreadNames(t *testing.T) {
 		// Changing these puts running processes of two versions at odds.
 		var got []string
 		for _, name := range []string{"orders:42", "orders:43", "invoices:7", "", "ü", strings.Repeat("x", 1000)} {
-			got = append(got, four.SetsOf(name)...)
+			got = append(got, redlockadmin.Of(four).SetsOf(name)...)
 		}
 		if want := "[c b a a d a]"; fmt.Sprint(got) != want {
 			t.Errorf("SetsOf = %v, want %s forever", got, want)
@@ -150,21 +151,21 @@ func TestSetsLockInOneSet(t *testing.T) {
 		for i := range 6 {
 			name := fmt.Sprint(i)
 			hold := lock(t, t.Context(), s, name)
-			f.expectAt(t, name, s.SetsOf(name)...)
+			f.expectAt(t, name, redlockadmin.Of(s).SetsOf(name)...)
 			expect(t, "TryLock", second(other.TryLock(t.Context(), name)), redlock.ErrTaken)
-			in, err := other.Inspect(t.Context(), name)
+			in, err := redlockadmin.Of(other).Inspect(t.Context(), name)
 			if expect(t, "Inspect", err); !in.Held || in.Holder != hold.Owner() || len(in.Masters) != 3 {
 				t.Errorf("Inspect = %+v, want it held by %s at 3 masters", in, hold.Owner())
 			}
 			unlock(t, hold)
 			f.expectAt(t, name)
 		}
-		holds, err := s.LockAll(t.Context(), "0", "1", "2", "3", "4", "5")
+		holds, err := s.LockAll(t.Context(), []string{"0", "1", "2", "3", "4", "5"})
 		expect(t, "LockAll", err)
 		for _, name := range holds.Names() {
-			f.expectAt(t, name, s.SetsOf(name)...)
+			f.expectAt(t, name, redlockadmin.Of(s).SetsOf(name)...)
 		}
-		expect(t, "TryLockAll", second(other.TryLockAll(t.Context(), "9", "3")), redlock.ErrTaken)
+		expect(t, "TryLockAll", second(other.TryLockAll(t.Context(), []string{"9", "3"})), redlock.ErrTaken)
 		f.expectAt(t, "9")
 		expect(t, "Close", s.Close())
 		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrClosed)
@@ -177,7 +178,7 @@ func TestSetsLockInOneSet(t *testing.T) {
 // What names could not be spread over is refused.
 func TestSetsAreChecked(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		good := redlock.Config{Pools: fleet.Pools(), RestartGuard: -1}
+		good := redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff}
 		all := func(ids ...string) map[string]redlock.Config {
 			sets := make(map[string]redlock.Config)
 			for _, id := range ids {
@@ -201,9 +202,9 @@ func TestSetsAreChecked(t *testing.T) {
 		s, err := redlock.NewSets(redlock.SetsConfig{Sets: all(ab...), Now: ab, Next: ab[:1]})
 		expect(t, "NewSets", err)
 		defer s.Close()
-		expectSays(t, "LockAll of no names", second(s.LockAll(t.Context())), "no name to lock")
+		expectSays(t, "LockAll of no names", second(s.LockAll(t.Context(), nil)), "no name to lock")
 		expectSays(t, "Lock of no name", second(s.Lock(t.Context(), "")), "empty")
-		expectSays(t, "TryLockFor of an hour", second(s.TryLockFor(t.Context(), nameIn(t, s, "a", "b"), time.Hour)), "lease 1h")
+		expectSays(t, "TryLockFor of an hour", second(s.TryLock(t.Context(), nameIn(t, s, "a", "b"), redlock.Lease(time.Hour))), "lease 1h")
 	})
 }
 
@@ -211,21 +212,21 @@ func TestSetsAreChecked(t *testing.T) {
 // alone. A process in which one of the IDs stands for other masters takes no lock in that set.
 func TestSetsShareMasters(t *testing.T) {
 	masters(t, 7, func(t *testing.T, fleet *redlocktest.Fleet) {
-		spread := func(two ...int) *redlock.Sets {
+		spread := func(two ...int) *redlock.Client {
 			cfg := redlock.SetsConfig{Sets: map[string]redlock.Config{}}
 			for id, places := range map[string][]int{"east": {0, 1, 2}, "west": two} {
 				var pools []*redis.Pool
 				for _, i := range places {
 					pools = append(pools, fleet.Pools()[i])
 				}
-				cfg.Sets[id] = redlock.Config{Pools: pools, RestartGuard: -1}
+				cfg.Sets[id] = redlock.Config{Pools: pools, RestartGuard: redlock.GuardOff}
 			}
 			s, err := redlock.NewSets(cfg)
 			expect(t, "NewSets", err)
 			t.Cleanup(func() { s.Close() })
 			return s
 		}
-		all := []*redlock.Sets{spread(2, 3, 4), spread(2, 3, 4)}
+		all := []*redlock.Client{spread(2, 3, 4), spread(2, 3, 4)}
 		east, west := nameIn(t, all[0], "east"), nameIn(t, all[0], "west")
 		for _, s := range all {
 			use(t, s, east)
@@ -235,9 +236,9 @@ func TestSetsShareMasters(t *testing.T) {
 		time.Sleep(time.Minute)
 		for _, s := range all {
 			expect(t, "Ready", s.Ready(t.Context()))
-			expect(t, "Conflict", s.Conflict())
+			expect(t, "Conflict", redlockadmin.Of(s).Conflict())
 		}
-		clients, err := looks.Clients(t.Context())
+		clients, err := redlockadmin.Of(looks).Clients(t.Context())
 		expect(t, "Clients", err)
 		for i := range clients {
 			for j := range i {
@@ -247,7 +248,7 @@ func TestSetsShareMasters(t *testing.T) {
 		wrong := spread(2, 5, 6)
 		_, err = wrong.TryLock(t.Context(), west)
 		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
-		expect(t, "Conflict", wrong.Conflict(), redlock.ErrOverlap)
+		expect(t, "Conflict", redlockadmin.Of(wrong).Conflict(), redlock.ErrOverlap)
 		use(t, wrong, east)
 	})
 }

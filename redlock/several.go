@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"example.com/redlock/multilock"
@@ -20,36 +19,36 @@ const maxNames = 64
 
 // item is one of several locks.
 type item struct {
-	c *Client
+	*set
 	want
 }
 
 // inOrder returns the items of several names: by the bytes of the names, each once. This is the order
 // in which they are taken, whoever takes them.
-func inOrder(names []Name) ([]item, error) {
-	names = slices.Clone(names)
-	slices.SortStableFunc(names, func(a, b Name) int { return strings.Compare(a.name, b.name) })
-	names = slices.CompactFunc(names, func(a, b Name) bool { return a.name == b.name && slices.Equal(a.at, b.at) })
-	items := make([]item, 0, len(names))
-	for i, n := range names {
-		if len(n.at) == 0 {
-			return nil, errors.New("redlock: a Name is made by Client.Name or Sets.Name")
-		}
-		if err := checkName(n.name); err != nil {
-			return nil, err
-		}
-		if i > 0 && n.name == names[i-1].name {
-			return nil, fmt.Errorf("redlock: %q is to be locked with two clients: a name belongs to one set of masters", n.name)
-		}
-		for _, c := range n.at {
-			items = append(items, item{c, want{name: n.name, lease: c.cfg.Lease, watch: true}})
-		}
-	}
+func (c *Client) inOrder(ctx context.Context, names []string, options []Option) ([]item, error) {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	switch {
+	case len(c.sets) == 0:
+		return nil, errNoClient
 	case len(names) == 0:
 		return nil, errors.New("redlock: no name to lock")
 	case len(names) > maxNames:
 		return nil, fmt.Errorf("redlock: %d names are to be locked together, more than %d", len(names), maxNames)
+	}
+	var items []item
+	for _, name := range names {
+		w, err := wanted(name, options)
+		if err == nil && w.permits > 0 {
+			err = errors.New("redlock: Permits are taken one at a time")
+		}
+		if err != nil {
+			return nil, err
+		}
+		of, err := c.items(ctx, w)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, of...)
 	}
 	return items, nil
 }
@@ -78,12 +77,12 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 			}
 			refused = 0
 		}
-		if why, taken := errors.AsType[*MajorityError](err); !wait || taken && ctx.Err() != nil {
+		if why, taken := errors.AsType[*poll.MajorityError](err); !wait || taken && ctx.Err() != nil {
 			giveBack(ctx, holds)
 			if wait && !errors.Is(err, ctx.Err()) {
 				err = why.With(poll.Ended(ctx)) // it ended while other answers were still to come
 			}
-			return items[refused].c.masters.Identify(ctx, err)
+			return items[refused].masters.Identify(ctx, err)
 		}
 		first := max(0, slices.Index(holds, nil))
 		giveBack(ctx, holds[first:])
@@ -101,37 +100,37 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 	}
 }
 
-// reach waits until the masters of all items can be reached, if those have several clients: whoever waits
+// reach waits until the masters of all items can be reached, if those are in several sets: whoever waits
 // for that holds nothing meanwhile.
 func reach(ctx context.Context, items []item) error {
 	for _, it := range items {
-		if it.c == items[0].c && it.c == items[len(items)-1].c {
+		if it.set == items[0].set && it.set == items[len(items)-1].set {
 			continue
 		}
-		if err := it.c.masters.Reach(ctx, it.name); err != nil {
+		if err := it.masters.Reach(ctx, it.name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tryAll tries all locks that are missing in holds at the same time: those of one client share its
+// tryAll tries all locks that are missing in holds at the same time: those of one set share its
 // script calls. But what is to be locked in two sets is tried in the second only when it is had in the
 // first: of two that try at the same time, one gets it. tryAll returns the first that it did not get, and
 // why not; -1 if it got all.
 func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err error) {
 	errs := make([]error, len(items))
 	for slices.Contains(holds, nil) {
-		now := make(map[*Client][]int)
+		now := make(map[*set][]int)
 		for i, it := range items {
 			if holds[i] != nil || i > 0 && items[i-1].name == it.name && holds[i-1] == nil {
 				continue
 			}
-			now[it.c] = append(now[it.c], i)
+			now[it.set] = append(now[it.set], i)
 		}
 		var wg sync.WaitGroup
-		for c, at := range now {
-			wg.Go(func() { c.tryAll(ctx, items, at, holds, errs) })
+		for s, at := range now {
+			wg.Go(func() { s.tryAll(ctx, items, at, holds, errs) })
 		}
 		wg.Wait()
 		for i, err := range errs {
@@ -143,13 +142,13 @@ func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err 
 	return -1, nil
 }
 
-// tryAll tries those of the items, all of them c's, that are at these places.
-func (c *Client) tryAll(ctx context.Context, items []item, at []int, holds []*Hold, errs []error) {
+// tryAll tries those of the items, all of them s's, that are at these places.
+func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold, errs []error) {
 	reqs, entries := make([]multilock.Request, len(at)), make([]*entry, len(at))
 	for j, i := range at {
-		entries[j], reqs[j] = c.request(ctx, items[i].want)
+		entries[j], reqs[j] = s.request(ctx, items[i].want)
 	}
-	got, failed := c.masters.TryAll(ctx, reqs)
+	got, failed := s.masters.TryAll(ctx, reqs)
 	for j, i := range at {
 		holds[i], errs[i] = entries[j].locked(got[j], withName(items[i].name, failed[j]))
 	}
@@ -166,7 +165,7 @@ func waitFor(ctx context.Context, it item, before []*Hold) (*Hold, error) {
 		}
 	}
 	it.wait = true
-	hold, err := it.c.lock(ctx, it.want)
+	hold, err := it.lock(ctx, it.want)
 	return hold, withName(it.name, err)
 }
 

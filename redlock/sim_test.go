@@ -140,8 +140,8 @@ var simSlots = []string{"redlock_slot:{gpu}:0", "redlock_slot:{gpu}:1", "redlock
 // simClient is a client of a seed, with a wire of its own to each master.
 type simClient struct {
 	who string
-	user
-	permits *redlock.Semaphore
+	*redlock.Client
+	permits semaphoreOf
 	wires   []*redlocktest.Wire
 	trace   *recorder // nil: none
 
@@ -196,8 +196,8 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 		cfg.Trace = c.trace.trace()
 	}
 	s.add(history.Event{What: history.Started, Who: who, Keep: cfg.Keep})
-	c.user = open(s.t, s.fleet, cfg)
-	c.permits = c.Semaphore(semaphore, 2+i%2)
+	c.Client = open(s.t, s.fleet, cfg)
+	c.permits = permitsOf(c.Client, semaphore, 2+i%2)
 	s.mu.Lock()
 	s.clients = append(s.clients, c)
 	s.mu.Unlock()

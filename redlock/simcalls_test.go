@@ -90,17 +90,17 @@ func (c *caller) ask(ctx context.Context, do history.Do, names []string) ([]*red
 	case history.TryLock:
 		hold, err = c.c.TryLock(ctx, names[0])
 	case history.LockFor:
-		hold, err = c.c.LockFor(ctx, names[0], c.long/2)
+		hold, err = c.c.Lock(ctx, names[0], redlock.Lease(c.long/2))
 	case history.RLock:
-		hold, err = c.c.RLock(ctx, names[0])
+		hold, err = c.c.Lock(ctx, names[0], redlock.Shared())
 	case history.TryRLock:
-		hold, err = c.c.TryRLock(ctx, names[0])
+		hold, err = c.c.TryLock(ctx, names[0], redlock.Shared())
 	case history.Acquire:
 		hold, err = c.c.permits.Acquire(ctx)
 	case history.TryAcquire:
 		hold, err = c.c.permits.TryAcquire(ctx)
 	case history.LockAll:
-		holds, err := c.c.LockAll(ctx, names...)
+		holds, err := c.c.LockAll(ctx, names)
 		if err != nil {
 			return nil, err
 		}
@@ -144,38 +144,18 @@ func (c *caller) work(h *simHeld) {
 	}
 }
 
-// enter enters a hold again, and leaves it. If the hold ends meanwhile, that is another hold.
+// enter enters a hold again, and leaves it.
 func (c *caller) enter(h *simHeld) {
-	again, do := c.c.Lock, history.Lock
-	if h.Shared() {
-		again, do = c.c.RLock, history.RLock
-	}
-	var inner *simHeld
-	e := history.Event{Do: do, Names: []string{h.Name()}}
-	if h.Context().Err() == nil {
-		e.Do, e.Hold = history.Enter, h.number
-	}
-	_ = c.within(h.Context(), 200*time.Millisecond, e, func(ctx context.Context, call int) error {
-		hold, err := again(ctx, h.Name())
-		switch {
-		case err != nil:
-			return err
-		case hold.Owner() == h.Owner():
-			inner = &simHeld{Hold: hold, number: h.number}
-		default:
-			inner = c.granted(c.c, call, hold)
-		}
-		return nil
+	inner := &simHeld{number: h.number}
+	e := history.Event{Do: history.Enter, Hold: h.number, Names: []string{h.Name()}}
+	err := c.within(h.Context(), 200*time.Millisecond, e, func(ctx context.Context, _ int) (err error) {
+		inner.Hold, err = h.Enter(ctx)
+		return err
 	})
-	if inner == nil {
-		return
+	if err == nil {
+		c.work(inner)
+		_ = c.bounded(h, history.Leave, 2*c.timeout, inner.Unlock)
 	}
-	c.work(inner)
-	if inner.number != h.number {
-		_ = c.unlock(inner, 2*c.timeout)
-		return
-	}
-	_ = c.bounded(h, history.Leave, 2*c.timeout, inner.Unlock)
 }
 
 // unlock gives a hold back.
@@ -184,7 +164,7 @@ func (c *caller) unlock(h *simHeld, bound time.Duration) error {
 	h.over = true
 	c.mu.Unlock()
 	err := c.bounded(h, history.Unlock, bound, h.Unlock)
-	c.expectKind(history.Unlock, err, redlock.ErrLost, redlock.ErrNoQuorum)
+	c.expectKind(history.Unlock, err, redlock.ErrLost, redlock.ErrNoQuorum, redlock.ErrNotAwaited)
 	if h.Context().Err() == nil {
 		c.t.Errorf("the context of %s goes on after Unlock", h.Owner())
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -121,12 +122,14 @@ func giveToAnother(m *redlocktest.Master) {
 
 // What is called.
 
-func tryLock(s *stage) error     { return second(s.TryLock(s.t.Context(), "orders:42")) }
-func lockFor1s(s *stage) error   { return s.lockWithin(time.Second) }
-func lockFor5s(s *stage) error   { return s.lockWithin(5 * time.Second) }
-func forceUnlock(s *stage) error { return second(s.ForceUnlock(s.t.Context(), "orders:42")) }
-func extend(s *stage) error      { return s.hold.Extend(s.t.Context(), lease) }
-func unlockHold(s *stage) error  { return s.hold.Unlock(s.t.Context()) }
+func tryLock(s *stage) error   { return second(s.TryLock(s.t.Context(), "orders:42")) }
+func lockFor1s(s *stage) error { return s.lockWithin(time.Second) }
+func lockFor5s(s *stage) error { return s.lockWithin(5 * time.Second) }
+func forceUnlock(s *stage) error {
+	return second(redlockadmin.Of(s.Client).ForceUnlock(s.t.Context(), "orders:42"))
+}
+func extend(s *stage) error     { return s.hold.Extend(s.t.Context(), lease) }
+func unlockHold(s *stage) error { return s.hold.Unlock(s.t.Context()) }
 
 // cause waits for the end of the hold.
 func cause(s *stage) error {
@@ -258,7 +261,7 @@ var scenes = []scene{
 	{name: "Close: two masters are dead", held: true, before: first(die), call: func(s *stage) error { return s.Client.Close() }},
 	{name: "Lock: the client is closed", before: func(s *stage) { s.Client.Close() }, call: tryLock},
 	{name: "Inspect: two masters are dead", before: first(die), call: func(s *stage) error {
-		return second(s.Inspect(s.t.Context(), "orders:42"))
+		return second(redlockadmin.Of(s.Client).Inspect(s.t.Context(), "orders:42"))
 	}},
 	{name: "ForceUnlock: the key is no lock", before: atOnce(3, func(m *redlocktest.Master) {
 		m.HSet("orders:42", "name", "bob")

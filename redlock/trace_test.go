@@ -156,7 +156,7 @@ var tales = []struct {
 		}
 	}},
 	{"readers have holds of their own, and one that cannot become a writer is told so", func(t *testing.T, s *tale) {
-		hold := rlock(t, t.Context(), s.c, "a")
+		hold := rlock(t, redlock.WithOwner(t.Context()), s.c, "a")
 		expect(t, "Lock", second(s.c.Lock(hold.Context(), "a")), redlock.ErrUpgrade)
 		unlock(t, hold)
 		time.Sleep(time.Second)
@@ -193,8 +193,8 @@ var tales = []struct {
 		f := startFleets(t, "a", "c")
 		next := new(recorder)
 		sets, err := redlock.NewSets(redlock.SetsConfig{Now: []string{"a"}, Next: []string{"c"}, Sets: map[string]redlock.Config{
-			"a": {Pools: f["a"].Pools(), RestartGuard: -1, Trace: s.trace()},
-			"c": {Pools: f["c"].Pools(), RestartGuard: -1, Trace: next.trace()},
+			"a": {Pools: f["a"].Pools(), RestartGuard: redlock.GuardOff, Trace: s.trace()},
+			"c": {Pools: f["c"].Pools(), RestartGuard: redlock.GuardOff, Trace: next.trace()},
 		}})
 		expect(t, "NewSets", err)
 		t.Cleanup(func() { sets.Close() })
@@ -219,7 +219,7 @@ var tales = []struct {
 	{"what else there is to tell", func(t *testing.T, s *tale) {
 		c := open(t, s.fleet, redlock.Config{Trace: s.trace(), RestartGuard: lease})
 		hold := lock(t, t.Context(), c, "a")
-		unlock(t, lock(t, hold.Context(), c, "a"))
+		unlock(t, got(t, "Enter", hold.Enter, t.Context()))
 
 		// A client that conflicts with it, until that is gone.
 		strange := open(t, s.fleet, redlock.Config{Pools: append(s.fleet.Pools()[:1], redlocktest.Start(t, 2).Pools()...)})
@@ -236,7 +236,7 @@ var tales = []struct {
 		unlock(t, hold)
 
 		// Both permits, of which the second is handed off.
-		mine, theirs := c.Semaphore("s", 2), s.other.Semaphore("s", 2)
+		mine, theirs := permitsOf(c, "s", 2), permitsOf(s.other, "s", 2)
 		one, two := acquire(t, mine), acquire(t, mine)
 		unlock(t, one)
 		unlock(t, two)

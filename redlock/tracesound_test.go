@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"testing"
 
-	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -129,7 +128,7 @@ func callOf(e any) (redlocktrace.Call, bool) {
 // something.
 func expectToldAll(t *testing.T, said map[string]bool) {
 	t.Helper()
-	for f := range reflect.TypeFor[redlock.Trace]().Fields() {
+	for f := range reflect.TypeFor[redlocktrace.Trace]().Fields() {
 		event := f.Type.In(0)
 		if event.Name() != f.Name {
 			t.Errorf("%s has the event %v", f.Name, event)

@@ -50,14 +50,14 @@ func windowOf(ctx context.Context) *window {
 	return w
 }
 
-// find returns the entry for name at c, nil if w has none whose hold lasts. Names that are locked together
-// are entered again under the context of any of them.
-func (w *window) find(c *Client, name string) *entry {
+// find returns the entry for name in s, nil if w has none that is held. Names that are locked together
+// are held under the context of any of them.
+func (w *window) find(s *set, name string) *entry {
 	for outer := w.outer.Load(); outer != nil; outer = w.outer.Load() {
 		w = outer
 	}
 	for _, e := range w.parts {
-		if e.c == c && e.name == name && e.hold.Load().Check() == nil {
+		if e.set == s && e.name == name && !e.unlocked.Load() && e.hold.Load().Check() == nil {
 			return e
 		}
 	}

@@ -64,7 +64,7 @@
 //   - A script that fails on its first run is not cached.
 //   - On systems of 32 bits, an integer of more than 31 bits becomes -2^31 in a script's answer, and
 //     is refused by PEXPIREAT. Both occur with readers and permits. Locks need neither, so there
-//     these masters are good for Lock and TryLock, and not for RLock and Semaphore. The library
+//     these masters are good for locks, and not for the options Shared and Permits. The library
 //     itself has no such limit, on a real server.
 //   - Blocking commands are refused. INFO, CLIENT ID, CLIENT KILL and CONFIG GET are not
 //     queued by MULTI.

@@ -24,16 +24,16 @@
 // with CallDone, and has an ID that no other call of its client has. A hold has the ID of the call
 // that got it: it begins with that call's CallDone and ends with HoldEnded.
 //
-//   - Lock, TryLock, LockFor, Do, RLock, Acquire and the like are one call each.
+//   - Lock, TryLock and Do are one call each, whatever their options.
 //   - LockAll is one call for each name, without waiting, and for a name that is taken another one
 //     that waits. What it got behind that name is given back, so those holds end as EndUnlocked, and
 //     the names are called again.
-//   - Sets make a call at the client of each set where the name is locked: two while it moves.
-//   - A re-entry is a call of its own. It makes no hold: CallDone says in Entered whose it entered.
+//   - A client of several sets of masters makes a call in each set where the name is locked: two while it moves.
+//   - A re-entry, by Enter or under WithOwner, is a call of its own. It makes no hold: CallDone says in Entered whose it entered.
 //     The hold ends once, with its last Unlock.
 //   - Extend and Downgrade are no calls: they renew a hold, which Renewed tells.
-//   - A call that cannot begin is not traced: its name or lease is not valid, its context has ended,
-//     or its client is closed.
+//   - A call that cannot begin is not traced: its name or its options are not valid, its context has ended or is
+//     that of a hold of the same name, or its client is closed.
 //
 // # Concurrency
 //
@@ -52,7 +52,7 @@
 // With all functions set, a Lock and an Unlock on five masters are some twenty events, which cost about
 // two allocations each (BenchmarkTrace in package redlock).
 //
-// Votes may come after CallDone, since a call does not wait for the slowest masters. So may, while Sets
+// Votes may come after CallDone, since a call does not wait for the slowest masters. So may, while sets
 // are changed, the raise by which two sets of masters agree on a token; and, where a call entered a
 // hold again while it already tried as a new owner, the Decided that gives that try back. No other event of a
 // call comes after it, and none of a hold after its HoldEnded, but Released.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 type clientsCmd struct {
@@ -22,7 +23,7 @@ func (c *clientsCmd) Run(std streams, from origins) error {
 }
 
 func (c *clientsCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
-	all, err := client.Clients(ctx)
+	all, err := redlockadmin.Of(client).Clients(ctx)
 	if err != nil {
 		return fail(codeOf(err), "%w", err)
 	}

@@ -98,7 +98,7 @@ func newDemo(out io.Writer, ink palette) (*demo, error) {
 			Pools: d.fleet.Pools(),
 			Lease: demoLease,
 			// The masters come back with their data, so they need no guard.
-			RestartGuard: -1,
+			RestartGuard: redlock.GuardOff,
 			NodeTimeout:  demoLease / 10,
 		})
 		if err != nil {

@@ -66,7 +66,7 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 		if f.RestartGuard != 0 && from.onLine("restart-guard") {
 			return cfg, fail(exitUsage, "--restart-guard and --no-restart-guard cannot be used together")
 		}
-		cfg.RestartGuard = -1
+		cfg.RestartGuard = redlock.GuardOff
 	}
 	var err error
 	if cfg.Credentials, err = f.credentials(from); err != nil {

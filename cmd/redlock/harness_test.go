@@ -166,7 +166,7 @@ func line(subcommand string, flags []string, rest ...string) []string {
 // client returns another client of the fleet.
 func client(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 	t.Helper()
-	c, err := redlock.New(redlock.Config{Name: "orders-api", Pools: fleet.Pools(), RestartGuard: -1})
+	c, err := redlock.New(redlock.Config{Name: "orders-api", Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -74,7 +75,7 @@ func TestHoldLost(t *testing.T) {
 	t.Parallel()
 	for name, harm := range map[string]func(*redlocktest.Fleet){
 		"no majority": func(fleet *redlocktest.Fleet) { fleet.Master(0).Kill(); fleet.Master(1).Kill() },
-		"freed":       func(fleet *redlocktest.Fleet) { _, _ = client(t, fleet).ForceUnlock(t.Context(), "n") },
+		"freed":       func(fleet *redlocktest.Fleet) { _, _ = redlockadmin.Of(client(t, fleet)).ForceUnlock(t.Context(), "n") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 type inspectCmd struct {
@@ -52,25 +53,25 @@ type sight struct {
 	err     error // too few masters answered
 	permits bool  // it is about those
 	held    bool
-	verdict string             // what they say together, in one line
-	rows    [][]string         // a heading, and what each of them says
-	notes   []string           // what else there is to say of some
-	guards  []time.Duration    // of those that answered
-	queues  [][]redlock.Waiter // of each
-	having  [][]string         // a heading, and those that have the name together
-	report  any                // the JSON form
+	verdict string                  // what they say together, in one line
+	rows    [][]string              // a heading, and what each of them says
+	notes   []string                // what else there is to say of some
+	guards  []time.Duration         // of those that answered
+	queues  [][]redlockadmin.Waiter // of each
+	having  [][]string              // a heading, and those that have the name together
+	report  any                     // the JSON form
 }
 
 // lookAt asks the masters for a name.
 func lookAt(ctx context.Context, client *redlock.Client, name string, permits bool) *sight {
 	if permits {
-		return permitsSight(client.Semaphore(name, 0).Inspect(ctx)) // how many there are does not matter
+		return permitsSight(redlockadmin.Of(client).InspectSemaphore(ctx, name))
 	}
-	return lockSight(client.Inspect(ctx, name))
+	return lockSight(redlockadmin.Of(client).Inspect(ctx, name))
 }
 
 // add adds what a master says: a row behind its name, of question marks if it did not answer.
-func (s *sight) add(master string, row []string, guard time.Duration, queue []redlock.Waiter, err error) {
+func (s *sight) add(master string, row []string, guard time.Duration, queue []redlockadmin.Waiter, err error) {
 	switch {
 	case err != nil:
 		row = slices.Repeat([]string{"?"}, len(row))
@@ -112,12 +113,12 @@ func (s *sight) print(out *page) {
 
 // queued is a waiter, and at how many masters it stands in the queue.
 type queued struct {
-	redlock.Waiter
+	redlockadmin.Waiter
 	masters int
 }
 
 // inLine makes one queue of those of the masters: each waiter once, where it stands first.
-func inLine(queues [][]redlock.Waiter) (line []queued) {
+func inLine(queues [][]redlockadmin.Waiter) (line []queued) {
 	for place := 0; ; place++ {
 		longer := false
 		for _, queue := range queues {
@@ -147,14 +148,14 @@ func bare(err error, master string) string {
 }
 
 // lockSight is what the masters say of a lock.
-func lockSight(seen redlock.Inspection, err error) *sight {
+func lockSight(seen redlockadmin.Inspection, err error) *sight {
 	s := &sight{err: err, held: seen.Held, report: inspectionAsJSON(seen, err)}
 	s.rows, s.having = [][]string{{"MASTER", "HOLDER", "COUNT", "LEFT", "TOKEN"}}, [][]string{{"READER", "LEFT"}}
 	naming := 0
 	for _, m := range seen.Masters {
 		row := []string{"-", "-", "-", "-"}
 		if m.Holder != "" {
-			row = []string{short(holderOf(m.Holder, nil, len(m.Readers))), fmt.Sprint(m.Count), rounded(m.Left), "-"}
+			row = []string{short(holderOf(m.Holder, nil, len(m.Readers))), fmt.Sprint(m.Count), rounded(m.Remaining), "-"}
 		}
 		if m.Holder == shared {
 			row[1] = "-"
@@ -168,31 +169,31 @@ func lockSight(seen redlock.Inspection, err error) *sight {
 		}
 	}
 	for _, r := range seen.Readers {
-		s.having = append(s.having, []string{named(r.Owner, r.Client), rounded(r.Left)})
+		s.having = append(s.having, []string{named(r.Owner, r.Client), rounded(r.Remaining)})
 	}
 	if seen.Held {
 		s.verdict = heldBy(seen, naming)
 	} else {
-		s.verdict = s.free(seen.Left)
+		s.verdict = s.free(seen.Remaining)
 	}
 	return s
 }
 
 // heldBy says who has a lock, as so many masters say.
-func heldBy(seen redlock.Inspection, naming int) string {
+func heldBy(seen redlockadmin.Inspection, naming int) string {
 	by, end := "held by ", "it never expires"
 	if mayKeep(seen.Holder) {
 		by = "held or kept by "
 	}
 	by += holderOf(seen.Holder, seen.Client, len(seen.Readers))
-	if seen.For > 0 {
-		by += " for " + howLong(seen.For)
+	if seen.HeldFor > 0 {
+		by += " for " + howLong(seen.HeldFor)
 	}
 	if seen.Client != nil {
 		by += ", owner " + seen.Holder
 	}
-	if seen.Left != never {
-		end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
+	if seen.Remaining != never {
+		end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Remaining))
 	}
 	return fmt.Sprintf("%s: %d of %d masters say so; %s", by, naming, len(seen.Masters), end)
 }
@@ -236,14 +237,14 @@ func holderOf(holder string, client *redlock.ClientInfo, readers int) string {
 func mayKeep(holder string) bool { return strings.Contains(holder, ":k") }
 
 // permitsSight is what the masters say of permits.
-func permitsSight(seen redlock.SemaphoreInspection, err error) *sight {
+func permitsSight(seen redlockadmin.SemaphoreInspection, err error) *sight {
 	s := &sight{err: err, permits: true, held: len(seen.Slots) > 0, report: permitsAsJSON(seen, err)}
 	s.rows, s.having = [][]string{{"MASTER", "HELD", "WAITING"}}, [][]string{{"SLOT", "HOLDER", "LEFT", "TOKEN"}}
 	for _, m := range seen.Masters {
 		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))}, m.Guard, m.Queue, m.Err)
 	}
 	for _, t := range seen.Slots {
-		s.having = append(s.having, []string{fmt.Sprint(t.Slot), named(t.Owner, t.Client), rounded(t.Left), fmt.Sprint(t.Token)})
+		s.having = append(s.having, []string{fmt.Sprint(t.Number), named(t.Owner, t.Client), rounded(t.Remaining), fmt.Sprint(t.Token)})
 	}
 	s.verdict = counted(len(seen.Slots), "permit is", "permits are") + " held"
 	if !s.held {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 // What inspect prints with --json, and what others print of the same. Fields are never removed; new ones may be
@@ -115,30 +116,30 @@ func eachAs[T, J any](all []T, form func(T) J) []J {
 	return list
 }
 
-func readerAsJSON(r redlock.Reader) reader {
-	return reader{r.Owner, clientAsJSON(r.Client), r.Left.Milliseconds()}
+func readerAsJSON(r redlockadmin.Reader) reader {
+	return reader{r.Owner, clientAsJSON(r.Client), r.Remaining.Milliseconds()}
 }
 
-func waiterAsJSON(w redlock.Waiter) waiter {
+func waiterAsJSON(w redlockadmin.Waiter) waiter {
 	return waiter{w.Owner, clientAsJSON(w.Client), w.Shared, nil}
 }
 
-func permitWaiterAsJSON(w redlock.Waiter) waiter {
+func permitWaiterAsJSON(w redlockadmin.Waiter) waiter {
 	return waiter{w.Owner, clientAsJSON(w.Client), w.Shared, &w.Slot}
 }
 
-func slotAsJSON(s redlock.Slot) slot {
-	return slot{s.Slot, s.Owner, clientAsJSON(s.Client), s.Left.Milliseconds(), s.Token}
+func slotAsJSON(s redlockadmin.Slot) slot {
+	return slot{s.Number, s.Owner, clientAsJSON(s.Client), s.Remaining.Milliseconds(), s.Token}
 }
 
-func inspectionAsJSON(seen redlock.Inspection, err error) inspection {
+func inspectionAsJSON(seen redlockadmin.Inspection, err error) inspection {
 	report := inspection{
-		Name: seen.Name, Holder: seen.Holder, Client: clientAsJSON(seen.Client), LeftMS: seen.Left.Milliseconds(), ForMS: seen.For.Milliseconds(),
+		Name: seen.Name, Holder: seen.Holder, Client: clientAsJSON(seen.Client), LeftMS: seen.Remaining.Milliseconds(), ForMS: seen.HeldFor.Milliseconds(),
 		Readers: eachAs(seen.Readers, readerAsJSON), Error: bare(err, ""),
-		Masters: eachAs(seen.Masters, func(m redlock.MasterState) master {
+		Masters: eachAs(seen.Masters, func(m redlockadmin.MasterState) master {
 			return master{
 				Master: m.Master, Holder: m.Holder, Count: m.Count,
-				LeftMS: m.Left.Milliseconds(), Token: m.Token, GuardMS: m.Guard.Milliseconds(), Error: bare(m.Err, m.Master),
+				LeftMS: m.Remaining.Milliseconds(), Token: m.Token, GuardMS: m.Guard.Milliseconds(), Error: bare(m.Err, m.Master),
 				Readers: eachAs(m.Readers, readerAsJSON), Queue: eachAs(m.Queue, waiterAsJSON),
 			}
 		}),
@@ -149,10 +150,10 @@ func inspectionAsJSON(seen redlock.Inspection, err error) inspection {
 	return report
 }
 
-func permitsAsJSON(seen redlock.SemaphoreInspection, err error) permitsReport {
+func permitsAsJSON(seen redlockadmin.SemaphoreInspection, err error) permitsReport {
 	report := permitsReport{
 		Name: seen.Name, Slots: eachAs(seen.Slots, slotAsJSON), Error: bare(err, ""),
-		Masters: eachAs(seen.Masters, func(m redlock.SemaphoreState) permitsMaster {
+		Masters: eachAs(seen.Masters, func(m redlockadmin.SemaphoreState) permitsMaster {
 			return permitsMaster{
 				Master: m.Master, Slots: eachAs(m.Slots, slotAsJSON), Queue: eachAs(m.Queue, permitWaiterAsJSON),
 				GuardMS: m.Guard.Milliseconds(), Error: bare(m.Err, m.Master),

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 type listCmd struct {
@@ -30,7 +32,7 @@ func (l *listCmd) Run(std streams, from origins) error {
 }
 
 func (l *listCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
-	all, err := client.List(ctx, l.Pattern, l.Limit)
+	all, err := listed(ctx, client, l.Pattern, l.Limit)
 	switch {
 	case err != nil:
 		return fail(codeOf(err), "%w", err)
@@ -41,16 +43,37 @@ func (l *listCmd) look(ctx context.Context, client *redlock.Client, out *page) e
 	default:
 		out.list(all)
 	}
-	if len(all.Locks) == 0 {
+	if len(all.locks) == 0 {
 		return quiet(exitNo)
 	}
 	return nil
 }
 
+// listing is what was found, and whether there may be more.
+type listing struct {
+	locks []redlockadmin.Listed
+	more  bool
+}
+
+// listed returns what is held.
+func listed(ctx context.Context, client *redlock.Client, pattern string, limit int) (all listing, err error) {
+	for one, err := range redlockadmin.Of(client).List(ctx, pattern, limit) {
+		switch {
+		case errors.Is(err, redlockadmin.ErrMore):
+			all.more = true
+		case err != nil:
+			return all, err
+		default:
+			all.locks = append(all.locks, one)
+		}
+	}
+	return all, nil
+}
+
 // names prints each name once.
-func (p *page) names(all redlock.Listing) {
+func (p *page) names(all listing) {
 	last := ""
-	for _, one := range all.Locks {
+	for _, one := range all.locks {
 		if name := quote.Text(one.Name); name != last {
 			p.WriteString(name + "\n")
 			last = name
@@ -59,13 +82,13 @@ func (p *page) names(all redlock.Listing) {
 }
 
 // list prints a line for each name.
-func (p *page) list(all redlock.Listing) {
-	if len(all.Locks) == 0 {
+func (p *page) list(all listing) {
+	if len(all.locks) == 0 {
 		p.say("nothing is held")
 		return
 	}
 	rows := [][]string{{"NAME", "HOLDER", "COUNT", "FOR", "LEFT", "WAIT", "AT", "TOKEN"}}
-	for _, one := range all.Locks {
+	for _, one := range all.locks {
 		holder, count, held, token := compact(one.Holder, one.Client), fmt.Sprint(one.Count), "-", "-"
 		switch {
 		case one.Semaphore:
@@ -77,16 +100,16 @@ func (p *page) list(all redlock.Listing) {
 		case mayKeep(one.Holder):
 			count += " or kept"
 		}
-		if one.For > 0 {
-			held = age(one.For)
+		if one.HeldFor > 0 {
+			held = age(one.HeldFor)
 		}
 		if one.Token > 0 && !mayKeep(one.Holder) { // who keeps it has taken many in advance
 			token = fmt.Sprint(one.Token)
 		}
-		rows = append(rows, []string{one.Name, holder, count, held, age(one.Left), fmt.Sprint(one.Waiting), fmt.Sprint(one.Masters), token})
+		rows = append(rows, []string{one.Name, holder, count, held, age(one.Remaining), fmt.Sprint(one.Waiting), fmt.Sprint(one.Masters), token})
 	}
 	p.table(rows, 0, 1)
-	if all.More {
+	if all.more {
 		p.say("", "There may be more: narrow it down with a pattern, or raise --limit.")
 	}
 }
@@ -113,11 +136,11 @@ type lockJSON struct {
 	Masters   int         `json:"masters"` // that name the holder
 }
 
-func listReport(all redlock.Listing) listJSON {
-	return listJSON{More: all.More, Locks: eachAs(all.Locks, func(one redlock.Listed) lockJSON {
+func listReport(all listing) listJSON {
+	return listJSON{More: all.more, Locks: eachAs(all.locks, func(one redlockadmin.Listed) lockJSON {
 		return lockJSON{
 			Name: one.Name, Semaphore: one.Semaphore, Held: one.Held, Holder: one.Holder, Client: clientAsJSON(one.Client),
-			Count: one.Count, LeftMS: one.Left.Milliseconds(), ForMS: one.For.Milliseconds(), Token: one.Token,
+			Count: one.Count, LeftMS: one.Remaining.Milliseconds(), ForMS: one.HeldFor.Milliseconds(), Token: one.Token,
 			Readers: one.Readers, Slots: one.Slots, Waiting: one.Waiting, Masters: one.Masters,
 		}
 	})}

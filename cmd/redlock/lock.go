@@ -152,19 +152,17 @@ type way func(context.Context) (grip, error)
 
 // ways returns how to try for what the flags ask for, and how to wait for it.
 func (f *lockFlags) ways(client *redlock.Client) (try, lock way) {
-	one := func(take func(context.Context) (*redlock.Hold, error)) way {
-		return func(ctx context.Context) (grip, error) { return take(ctx) }
+	if f.Permits > 0 {
+		permits := redlock.Permits(int(f.Permits))
+		return func(ctx context.Context) (grip, error) { return client.TryLock(ctx, f.Name[0], permits) },
+			func(ctx context.Context) (grip, error) { return client.Lock(ctx, f.Name[0], permits) }
 	}
-	switch {
-	case f.Permits > 0:
-		permits := client.Semaphore(f.Name[0], int(f.Permits))
-		return one(permits.TryAcquire), one(permits.Acquire)
-	case f.Shared:
-		return one(func(ctx context.Context) (*redlock.Hold, error) { return client.TryRLock(ctx, f.Name[0]) }),
-			one(func(ctx context.Context) (*redlock.Hold, error) { return client.RLock(ctx, f.Name[0]) })
+	var options []redlock.Option
+	if f.Shared {
+		options = append(options, redlock.Shared())
 	}
-	return func(ctx context.Context) (grip, error) { return client.TryLockAll(ctx, f.Name...) },
-		func(ctx context.Context) (grip, error) { return client.LockAll(ctx, f.Name...) }
+	return func(ctx context.Context) (grip, error) { return client.TryLockAll(ctx, f.Name, options...) },
+		func(ctx context.Context) (grip, error) { return client.LockAll(ctx, f.Name, options...) }
 }
 
 // tryAgain is the pause after failing to extend a hold.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"example.com/redlock/redlockadmin"
 )
 
 // A command that obeys TERM is not killed. redlock reports the loss even if the command ended with 0.
@@ -34,7 +36,7 @@ func TestRunLostUnnoticed(t *testing.T) {
 			script := "echo ready; read x; exit " + strconv.Itoa(c.own)
 			i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", script)...))
 			i.ready()
-			if freed, err := client(t, fleet).ForceUnlock(t.Context(), "n"); !freed || err != nil {
+			if freed, err := redlockadmin.Of(client(t, fleet)).ForceUnlock(t.Context(), "n"); !freed || err != nil {
 				t.Fatalf("ForceUnlock = %t, %v", freed, err)
 			}
 			in.Close()

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 // What others chose, names of locks and of clients and what masters say, acts on no terminal, and makes no
@@ -13,7 +14,7 @@ import (
 func TestOthersCannotForge(t *testing.T) {
 	const evil = "\x1b]0;owned\x07\x1b[2J\u202e\r\nnothing is held\nredlock: warning: forged  m1  1"
 	fleet, flags := masters(t, 3)
-	other, err := redlock.New(redlock.Config{Name: evil, Pools: fleet.Pools(), RestartGuard: -1})
+	other, err := redlock.New(redlock.Config{Name: evil, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func TestOthersCannotForge(t *testing.T) {
 		m.HSet("redlock_sets", "1 2:\x1b[31m,\n"+m.Name(), "x")
 	}
 	eventually(t, "the client has its record at each master", func() bool {
-		all, err := other.Clients(t.Context())
+		all, err := redlockadmin.Of(other).Clients(t.Context())
 		return err == nil && len(all) == 1 && all[0].At == 3
 	})
 	fleet.Master(2).Refuse("ERR \x1b[31m forged")

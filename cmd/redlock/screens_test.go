@@ -14,13 +14,14 @@ import (
 
 	"example.com/redlock/doctor"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 // TestScreens: what is printed of masters, locks and clients that a person might have, word for word, is in
 // testdata/screens.txt. It is 80 columns wide.
 func TestScreens(t *testing.T) {
 	var got strings.Builder
-	for _, s := range slices.Concat(tables(), inspections(), permitInspections(), clientele(), []printed{listed()}, examined(), reasons()) {
+	for _, s := range slices.Concat(tables(), inspections(), permitInspections(), clientele(), []printed{list()}, examined(), reasons()) {
 		out := page{width: s.width}
 		s.print(&out)
 		fmt.Fprintf(&got, "# %s\n%s\n", s.when, &out)
@@ -56,22 +57,22 @@ func tables() (all []printed) {
 	return all
 }
 
-func listed() printed {
+func list() printed {
 	one := orders()
 	return printed{"list", columns, func(p *page) {
-		p.list(redlock.Listing{More: true, Locks: []redlock.Listed{
-			{Name: "orders:42", Held: true, Holder: one.ID + ":r7", Client: &one, Count: 2, Left: 28 * time.Second, For: 12 * time.Second, Token: 1795280779002886, Waiting: 3, Masters: 5},
-			{Name: "unknown", Held: true, Holder: one.ID + ":r8", Count: 1, Left: never, Token: 17, Masters: 4},
-			{Name: "session", Held: true, Holder: one.ID + ":k9", Count: 1, Left: 20 * time.Second, Token: 19, Masters: 5},
-			{Name: "index", Held: true, Holder: shared, Readers: 3, Left: 9 * time.Second, Masters: 5},
-			{Name: "gpu", Semaphore: true, Held: true, Slots: 1, Left: 9 * time.Second, Masters: 5},
-			{Name: "split", Left: 2 * time.Second, Token: 18, Masters: 1},
+		p.list(listing{more: true, locks: []redlockadmin.Listed{
+			{Name: "orders:42", Held: true, Holder: one.ID + ":r7", Client: &one, Count: 2, Remaining: 28 * time.Second, HeldFor: 12 * time.Second, Token: 1795280779002886, Waiting: 3, Masters: 5},
+			{Name: "unknown", Held: true, Holder: one.ID + ":r8", Count: 1, Remaining: never, Token: 17, Masters: 4},
+			{Name: "session", Held: true, Holder: one.ID + ":k9", Count: 1, Remaining: 20 * time.Second, Token: 19, Masters: 5},
+			{Name: "index", Held: true, Holder: shared, Readers: 3, Remaining: 9 * time.Second, Masters: 5},
+			{Name: "gpu", Semaphore: true, Held: true, Slots: 1, Remaining: 9 * time.Second, Masters: 5},
+			{Name: "split", Remaining: 2 * time.Second, Token: 18, Masters: 1},
 		}})
 	}}
 }
 
 func inspections() []printed {
-	lock := func(when string, seen redlock.Inspection, err error, masters ...redlock.MasterState) printed {
+	lock := func(when string, seen redlockadmin.Inspection, err error, masters ...redlockadmin.MasterState) printed {
 		for i := range masters {
 			masters[i].Master = fmt.Sprintf("m%d:6379", i+1)
 		}
@@ -79,44 +80,46 @@ func inspections() []printed {
 		return printed{"inspect: " + when, 0, lockSight(seen, err).print}
 	}
 	const s = time.Second
-	has := redlock.MasterState{Holder: "a:1", Count: 2, Left: 28400 * time.Millisecond, Token: 17}
-	guarded := func(left time.Duration) redlock.MasterState { return redlock.MasterState{Guard: left, Token: 16} }
-	reader := redlock.Reader{Owner: "a:r1", Left: 9 * s}
-	one := redlock.MasterState{Holder: shared, Left: 9 * s, Token: 5, Readers: []redlock.Reader{reader}}
+	has := redlockadmin.MasterState{Holder: "a:1", Count: 2, Remaining: 28400 * time.Millisecond, Token: 17}
+	guarded := func(left time.Duration) redlockadmin.MasterState {
+		return redlockadmin.MasterState{Guard: left, Token: 16}
+	}
+	reader := redlockadmin.Reader{Owner: "a:r1", Remaining: 9 * s}
+	one := redlockadmin.MasterState{Holder: shared, Remaining: 9 * s, Token: 5, Readers: []redlockadmin.Reader{reader}}
 	two := one
-	one.Queue = []redlock.Waiter{{Owner: "b:r1"}, {Owner: "c:r7", Shared: true}}
-	two.Queue = []redlock.Waiter{{Owner: "c:r7", Shared: true}}
-	free, silent, dead := redlock.MasterState{}, redlock.MasterState{Err: errors.New("no answer")}, redlock.MasterState{Err: errors.New("m1:6379: connection refused")}
-	endless := redlock.MasterState{Holder: "a:1", Count: 1, Left: never}
+	one.Queue = []redlockadmin.Waiter{{Owner: "b:r1"}, {Owner: "c:r7", Shared: true}}
+	two.Queue = []redlockadmin.Waiter{{Owner: "c:r7", Shared: true}}
+	free, silent, dead := redlockadmin.MasterState{}, redlockadmin.MasterState{Err: errors.New("no answer")}, redlockadmin.MasterState{Err: errors.New("m1:6379: connection refused")}
+	endless := redlockadmin.MasterState{Holder: "a:1", Count: 1, Remaining: never}
 	return []printed{
-		lock("held", redlock.Inspection{Held: true, Holder: "a:1", Left: has.Left}, nil, has, has, guarded(12*s)),
-		lock("held without expiry", redlock.Inspection{Held: true, Holder: "a:1", Left: never}, nil, endless),
-		lock("too few answer", redlock.Inspection{}, redlock.ErrNoQuorum, dead, free, silent),
-		lock("readers and a queue", redlock.Inspection{Held: true, Holder: shared, Left: 9 * s, Readers: []redlock.Reader{reader}}, nil, one, two, silent),
-		lock("free", redlock.Inspection{}, nil, free, free, free),
-		lock("on its way out", redlock.Inspection{Left: has.Left}, nil, has, free, free),
-		lock("some of it without expiry", redlock.Inspection{Left: never}, nil, endless, has, free),
-		lock("guarded", redlock.Inspection{}, nil, guarded(9*s), guarded(7*s), free),
+		lock("held", redlockadmin.Inspection{Held: true, Holder: "a:1", Remaining: has.Remaining}, nil, has, has, guarded(12*s)),
+		lock("held without expiry", redlockadmin.Inspection{Held: true, Holder: "a:1", Remaining: never}, nil, endless),
+		lock("too few answer", redlockadmin.Inspection{}, redlock.ErrNoQuorum, dead, free, silent),
+		lock("readers and a queue", redlockadmin.Inspection{Held: true, Holder: shared, Remaining: 9 * s, Readers: []redlockadmin.Reader{reader}}, nil, one, two, silent),
+		lock("free", redlockadmin.Inspection{}, nil, free, free, free),
+		lock("on its way out", redlockadmin.Inspection{Remaining: has.Remaining}, nil, has, free, free),
+		lock("some of it without expiry", redlockadmin.Inspection{Remaining: never}, nil, endless, has, free),
+		lock("guarded", redlockadmin.Inspection{}, nil, guarded(9*s), guarded(7*s), free),
 	}
 }
 
 func permitInspections() []printed {
-	permits := func(when string, seen redlock.SemaphoreInspection, err error) printed {
+	permits := func(when string, seen redlockadmin.SemaphoreInspection, err error) printed {
 		return printed{"inspect --permits: " + when, 0, permitsSight(seen, err).print}
 	}
-	taken := []redlock.Slot{{Slot: 2, Owner: "a:r1", Left: 1500 * time.Millisecond, Token: 7}}
-	masters := []redlock.SemaphoreState{
-		{Master: "m1", Slots: taken, Queue: []redlock.Waiter{{Owner: "b:r1"}}},
-		{Master: "m2", Slots: taken, Queue: []redlock.Waiter{{Owner: "b:r1", Slot: 3}}},
+	taken := []redlockadmin.Slot{{Number: 2, Owner: "a:r1", Remaining: 1500 * time.Millisecond, Token: 7}}
+	masters := []redlockadmin.SemaphoreState{
+		{Master: "m1", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r1"}}},
+		{Master: "m2", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r1", Slot: 3}}},
 		{Master: "m3", Guard: 3 * time.Second},
 		{Master: "m4", Err: errors.New("m4: no answer")},
 	}
 	return []printed{
-		permits("held", redlock.SemaphoreInspection{Slots: taken, Masters: masters}, nil),
-		permits("too few answer", redlock.SemaphoreInspection{Masters: masters[3:]}, redlock.ErrNoQuorum),
-		permits("free", redlock.SemaphoreInspection{Masters: masters[2:3]}, nil),
+		permits("held", redlockadmin.SemaphoreInspection{Slots: taken, Masters: masters}, nil),
+		permits("too few answer", redlockadmin.SemaphoreInspection{Masters: masters[3:]}, redlock.ErrNoQuorum),
+		permits("free", redlockadmin.SemaphoreInspection{Masters: masters[2:3]}, nil),
 		{"inspect --permits --json: too few answer", 0, func(p *page) {
-			p.json(permitsSight(redlock.SemaphoreInspection{Name: "gpu", Masters: masters[1:]}, redlock.ErrNoQuorum).report)
+			p.json(permitsSight(redlockadmin.SemaphoreInspection{Name: "gpu", Masters: masters[1:]}, redlock.ErrNoQuorum).report)
 		}},
 	}
 }
@@ -196,23 +199,23 @@ func reasons() []printed {
 		return printed{"waiting: " + when, columns, func(p *page) { p.say(r.String()) }}
 	}
 	orders := &redlock.ClientInfo{Name: "orders-api", Host: "host-7", PID: 4242}
-	queue := func(owners ...string) (state redlock.MasterState) {
+	queue := func(owners ...string) (state redlockadmin.MasterState) {
 		for _, owner := range owners {
-			state.Queue = append(state.Queue, redlock.Waiter{Owner: owner})
+			state.Queue = append(state.Queue, redlockadmin.Waiter{Owner: owner})
 		}
 		return state
 	}
-	readers := []redlock.Reader{{Owner: "a:r1", Client: orders}, {Owner: "b:r1"}}
-	slots := []redlock.Slot{{Owner: "a:r1"}, {Owner: "b:r1"}, {Owner: "c:r1", Client: orders}, {Owner: "d:r1"}, {Owner: "e:r1"}}
+	readers := []redlockadmin.Reader{{Owner: "a:r1", Client: orders}, {Owner: "b:r1"}}
+	slots := []redlockadmin.Slot{{Owner: "a:r1"}, {Owner: "b:r1"}, {Owner: "c:r1", Client: orders}, {Owner: "d:r1"}, {Owner: "e:r1"}}
 	return []printed{
-		why("third in line, as most say", whyNotLocked(redlock.Inspection{
-			Name: "nightly", Holder: "a:r1", Client: orders, For: 12300 * time.Millisecond,
-			Masters: []redlock.MasterState{queue("x:r1", "y:r1", "me:r1"), queue("x:r1", "y:r1", "me:r1"), queue("me:r1")},
+		why("third in line, as most say", whyNotLocked(redlockadmin.Inspection{
+			Name: "nightly", Holder: "a:r1", Client: orders, HeldFor: 12300 * time.Millisecond,
+			Masters: []redlockadmin.MasterState{queue("x:r1", "y:r1", "me:r1"), queue("x:r1", "y:r1", "me:r1"), queue("me:r1")},
 		}, "me")),
-		why("next in line", whyNotLocked(redlock.Inspection{Name: "n", Holder: "a:r1", Masters: []redlock.MasterState{queue("me:r2"), {}, {}}}, "me")),
-		why("readers", whyNotLocked(redlock.Inspection{Name: "n", Holder: shared, Readers: readers}, "me")),
-		why("five permits", whyNoPermit(redlock.SemaphoreInspection{Name: "gpu", Slots: slots}, "me")),
-		why("one permit", whyNoPermit(redlock.SemaphoreInspection{Name: "gpu", Slots: slots[:1]}, "me")),
+		why("next in line", whyNotLocked(redlockadmin.Inspection{Name: "n", Holder: "a:r1", Masters: []redlockadmin.MasterState{queue("me:r2"), {}, {}}}, "me")),
+		why("readers", whyNotLocked(redlockadmin.Inspection{Name: "n", Holder: shared, Readers: readers}, "me")),
+		why("five permits", whyNoPermit(redlockadmin.SemaphoreInspection{Name: "gpu", Slots: slots}, "me")),
+		why("one permit", whyNoPermit(redlockadmin.SemaphoreInspection{Name: "gpu", Slots: slots[:1]}, "me")),
 	}
 }
 
@@ -233,7 +236,7 @@ func examined() []printed {
 			doctor.Finding{ID: "reachable", Severity: doctor.Warning, Masters: masters[2:], Verdict: "connect: connection refused", Remedy: "start it, or correct the address"},
 			doctor.Finding{ID: "eviction-policy", Severity: doctor.Error, Masters: masters[:2], Verdict: "maxmemory-policy is allkeys-lru, and 97% of maxmemory (100 MB) are used: to evict a lock is to unlock it", Remedy: "CONFIG SET maxmemory-policy noeviction"},
 			doctor.Finding{ID: "unseen", Severity: doctor.Note, Masters: masters, Verdict: "SCAN refused (NOPERM): doctor did not see locks of other libraries", Remedy: "run doctor as a user that may, see docs/doctor.md"},
-			doctor.Finding{ID: "redisson", Severity: doctor.Note, Masters: masters[:1], Verdict: `clients of Redisson have "a", and share names with ours`, Remedy: "see docs/redisson.md"}),
+			doctor.Finding{ID: "redisson", Severity: doctor.Note, Masters: masters[:1], Verdict: `clients of Redisson have "a", and share names with ours`, Remedy: "see docs/migrating.md"}),
 		found("a majority is dead", 1,
 			doctor.Finding{ID: "quorum", Severity: doctor.Error, Verdict: "1 of 3 masters can grant a lock, and 2 are needed: nobody gets one", Remedy: lacks}),
 	}

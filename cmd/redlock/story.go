@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/history"
+	"example.com/redlock/redlockadmin"
 )
 
 // story plays what happens, in order. An error breaks it off; what it has shown is in d.claims.
@@ -192,7 +193,7 @@ func (d *demo) nothingLeft(ctx context.Context) error {
 		}
 		return holders == ""
 	})
-	seen, err := d.b.Inspect(ctx, demoName)
+	seen, err := redlockadmin.Of(d.b).Inspect(ctx, demoName)
 	d.claim(
 		gone && err == nil && !seen.Held,
 		"The lock is free again, and nothing of it is left on any master that is up.",

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
 
@@ -44,7 +45,7 @@ func taken(t *testing.T, fleet *redlocktest.Fleet) {
 
 // reading has another client read what the scene is about.
 func reading(t *testing.T, fleet *redlocktest.Fleet) {
-	if _, err := client(t, fleet).RLock(t.Context(), "nightly"); err != nil {
+	if _, err := client(t, fleet).Lock(t.Context(), "nightly", redlock.Shared()); err != nil {
 		t.Fatal(err)
 	}
 	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("nightly") != "" })
@@ -52,7 +53,7 @@ func reading(t *testing.T, fleet *redlocktest.Fleet) {
 
 // permitted has another client hold the one permit.
 func permitted(t *testing.T, fleet *redlocktest.Fleet) {
-	if _, err := client(t, fleet).Semaphore("nightly", 1).Acquire(t.Context()); err != nil {
+	if _, err := client(t, fleet).Lock(t.Context(), "nightly", redlock.Permits(1)); err != nil {
 		t.Fatal(err)
 	}
 	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("redlock_slot:{nightly}:0") != "" })

@@ -17,6 +17,7 @@ import (
 
 	"example.com/redlock/doctor"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -179,13 +180,13 @@ func (s *uiServer) look(ctx context.Context, pattern string) uiLook {
 	look := uiLook{Force: s.force}
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if all, err := s.client.List(ctx, pattern, s.limit); err == nil {
+		if all, err := listed(ctx, s.client, pattern, s.limit); err == nil {
 			report := listReport(all)
 			look.List = &report
 		}
 	})
 	asking.Go(func() {
-		if all, err := s.client.Clients(ctx); err == nil {
+		if all, err := redlockadmin.Of(s.client).Clients(ctx); err == nil {
 			report := clientsReport(all, setsInUse(all))
 			look.Clients = &report
 		}
@@ -216,11 +217,10 @@ func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
 	defer cancel()
-	free := s.client.ForceUnlock
+	admin := redlockadmin.Of(s.client)
+	free := admin.ForceUnlock
 	if r.FormValue("permits") != "" {
-		free = func(ctx context.Context, name string) (bool, error) {
-			return s.client.Semaphore(name, 0).ForceRelease(ctx)
-		}
+		free = admin.ForceRelease
 	}
 	freed, err := free(ctx, r.FormValue("name"))
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"example.com/redlock/internal/quote"
+	"example.com/redlock/redlockadmin"
 )
 
 type unlockCmd struct {
@@ -39,18 +40,18 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	defer closeWithin(client, unlockLimit)
 	ctx, cancel := lookContext()
 	defer cancel()
-	free := func() (bool, error) { return client.ForceUnlock(ctx, name) }
+	admin := redlockadmin.Of(client)
+	free := func() (bool, error) { return admin.ForceUnlock(ctx, name) }
 	whose := "" // for whoever has to tell them
 	if u.Permits {
-		permits := client.Semaphore(name, 0) // how many there are does not matter
-		free = func() (bool, error) { return permits.ForceRelease(ctx) }
+		free = func() (bool, error) { return admin.ForceRelease(ctx, name) }
 		if u.Slot != nil {
-			free = func() (bool, error) { return permits.ForceReleaseSlot(ctx, *u.Slot) }
+			free = func() (bool, error) { return admin.ForceReleaseSlot(ctx, name, *u.Slot) }
 		}
-	} else if seen, err := client.Inspect(ctx, name); err == nil && seen.Held {
+	} else if seen, err := admin.Inspect(ctx, name); err == nil && seen.Held {
 		whose = ", was held by " + holderOf(seen.Holder, seen.Client, len(seen.Readers))
-		if seen.For > 0 {
-			whose += " for " + howLong(seen.For)
+		if seen.HeldFor > 0 {
+			whose += " for " + howLong(seen.HeldFor)
 		}
 	}
 	freed, err := free()

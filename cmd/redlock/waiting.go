@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 const (
@@ -53,18 +54,20 @@ func (f *lockFlags) sayWhy(ctx context.Context, client *redlock.Client, log *slo
 // reasons returns why each name is waited for that somebody else has.
 func (f *lockFlags) reasons(ctx context.Context, client *redlock.Client) map[string]reason {
 	all := make(map[string]reason)
+	admin := redlockadmin.Of(client)
+	me := admin.IDs()[0]
 	if f.Permits > 0 {
 		name := f.Name[0]
-		seen, err := client.Semaphore(name, int(f.Permits)).Inspect(ctx)
+		seen, err := admin.InspectSemaphore(ctx, name)
 		if err == nil && len(seen.Slots) > 0 {
-			all[name] = whyNoPermit(seen, client.ID())
+			all[name] = whyNoPermit(seen, me)
 		}
 		return all
 	}
 	for _, name := range f.Name {
-		seen, err := client.Inspect(ctx, name)
-		if err == nil && seen.Held && !ours(seen.Holder, client.ID()) {
-			all[name] = whyNotLocked(seen, client.ID())
+		seen, err := admin.Inspect(ctx, name)
+		if err == nil && seen.Held && !ours(seen.Holder, me) {
+			all[name] = whyNotLocked(seen, me)
 		}
 	}
 	return all
@@ -96,17 +99,17 @@ func (r reason) String() string {
 	return line
 }
 
-func whyNotLocked(seen redlock.Inspection, me string) reason {
+func whyNotLocked(seen redlockadmin.Inspection, me string) reason {
 	by := holderOf(seen.Holder, seen.Client, len(seen.Readers))
 	if seen.Holder == shared && len(seen.Readers) > 0 {
-		by += " (" + some(seen.Readers, func(r redlock.Reader) string { return named(r.Owner, r.Client) }) + ")"
+		by += " (" + some(seen.Readers, func(r redlockadmin.Reader) string { return named(r.Owner, r.Client) }) + ")"
 	}
-	return reason{what: fmt.Sprintf("%q", seen.Name), held: "held by " + by, since: seen.For, ahead: ahead(lockSight(seen, nil).queues, me)}
+	return reason{what: fmt.Sprintf("%q", seen.Name), held: "held by " + by, since: seen.HeldFor, ahead: ahead(lockSight(seen, nil).queues, me)}
 }
 
-func whyNoPermit(seen redlock.SemaphoreInspection, me string) reason {
+func whyNoPermit(seen redlockadmin.SemaphoreInspection, me string) reason {
 	s := permitsSight(seen, nil)
-	by := some(seen.Slots, func(s redlock.Slot) string { return named(s.Owner, s.Client) })
+	by := some(seen.Slots, func(s redlockadmin.Slot) string { return named(s.Owner, s.Client) })
 	return reason{what: fmt.Sprintf("a permit of %q", seen.Name), held: s.verdict + ", by " + by, ahead: ahead(s.queues, me)}
 }
 
@@ -129,10 +132,10 @@ func ours(owner, me string) bool { return strings.HasPrefix(owner, me+":") }
 
 // ahead returns how many wait in front of client me: the middle one of what the masters that know it say,
 // since some may not have heard of all. It is negative if none does.
-func ahead(queues [][]redlock.Waiter, me string) int {
+func ahead(queues [][]redlockadmin.Waiter, me string) int {
 	var places []int
 	for _, queue := range queues {
-		if i := slices.IndexFunc(queue, func(w redlock.Waiter) bool { return ours(w.Owner, me) }); i >= 0 {
+		if i := slices.IndexFunc(queue, func(w redlockadmin.Waiter) bool { return ours(w.Owner, me) }); i >= 0 {
 			places = append(places, i)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"example.com/redlock/examples/asynqlock"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 // start starts three masters. asynq's tasks are on one of them.
@@ -24,7 +25,7 @@ func start(t *testing.T) (queue asynq.RedisClientOpt, process func() *redlock.Cl
 		masters = append(masters, "127.0.0.1:"+port)
 	}
 	return asynq.RedisClientOpt{Addr: masters[0]}, func() *redlock.Client {
-		client, err := redlock.New(redlock.Config{Masters: masters, Lease: 5 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: -1}) // these masters are new
+		client, err := redlock.New(redlock.Config{Masters: masters, Lease: 5 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: redlock.GuardOff}) // these masters are new
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,7 @@ func TestLost(t *testing.T) {
 	mux.Use(asynqlock.Exclusive(process(), (*asynq.Task).Type))
 	operator := process()
 	mux.HandleFunc("bill", func(ctx context.Context, _ *asynq.Task) error {
-		if _, err := operator.ForceUnlock(ctx, "asynq:bill"); err != nil {
+		if _, err := redlockadmin.Of(operator).ForceUnlock(ctx, "asynq:bill"); err != nil {
 			t.Error(err)
 		}
 		<-ctx.Done() // with the next renewal

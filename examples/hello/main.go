@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"log/slog"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -21,7 +20,7 @@ func main() {
 }
 
 func run(ctx context.Context, masters ...string) error {
-	client, err := redlock.New(redlock.Config{Masters: masters, Logger: slog.Default()})
+	client, err := redlock.New(redlock.Config{Masters: masters})
 	if err != nil {
 		return err
 	}

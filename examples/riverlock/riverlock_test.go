@@ -89,7 +89,7 @@ func TestOneJobOfACustomerAtATime(t *testing.T) {
 		return nil
 	}
 	for range 2 {
-		locks, err := redlock.New(redlock.Config{Masters: masters, RestartGuard: -1}) // these masters are new
+		locks, err := redlock.New(redlock.Config{Masters: masters, RestartGuard: redlock.GuardOff}) // these masters are new
 		if err != nil {
 			t.Fatal(err)
 		}

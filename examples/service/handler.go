@@ -62,7 +62,7 @@ func (h *handler) cancelOrder(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	defer hold.Unlock(context.WithoutCancel(r.Context())) // nothing was done that a loss could harm
+	defer hold.Unlock(r.Context()) // nothing was done that a loss could harm
 	fmt.Fprintln(w, "canceled")
 }
 

@@ -86,7 +86,7 @@ func openDB() (*sql.DB, error) {
 func story(ctx context.Context, out io.Writer, a, b *redlock.Client, accounts *Accounts) error {
 	// A is about to be stopped by the garbage collector, the hypervisor or SIGSTOP, so nothing
 	// would renew its lock. A fixed lease, which nothing renews, stands for that.
-	stopped, err := a.LockFor(ctx, lockName, shortLease)
+	stopped, err := a.Lock(ctx, lockName, redlock.Lease(shortLease))
 	if err != nil {
 		return err
 	}

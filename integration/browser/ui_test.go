@@ -18,7 +18,7 @@ import (
 
 func client(t *testing.T, fleet *redlocktest.Fleet, name string) *redlock.Client {
 	t.Helper()
-	c, err := redlock.New(redlock.Config{Name: name, Pools: fleet.Pools(), RestartGuard: -1})
+	c, err := redlock.New(redlock.Config{Name: name, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,12 +50,12 @@ func TestUI(t *testing.T) {
 	holder, waiter := client(t, fleet, "orders-api"), client(t, fleet, "billing")
 	hold := lock(t, holder, "orders:42")
 	lock(t, holder, evil)
-	permit, err := holder.Semaphore("gpu", 4).Acquire(t.Context())
+	permit, err := holder.Lock(t.Context(), "gpu", redlock.Permits(4))
 	if err != nil {
 		t.Fatal(err)
 	}
 	keep(t, permit)
-	reader, err := holder.RLock(t.Context(), "index")
+	reader, err := holder.Lock(t.Context(), "index", redlock.Shared())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"example.com/redlock/integration/workload"
@@ -27,6 +29,7 @@ func open(cfg workload.Config) (workload.Locker, error) {
 		NodeTimeout:  cfg.NodeTimeout,
 		Name:         cfg.Who,
 		Keep:         cfg.Keep,
+		Logger:       slog.New(slog.DiscardHandler),
 		Trace:        traceQueue(cfg.Tell),
 	})
 	return &locker{client, cfg.Lease, cfg.Tell}, err
@@ -45,7 +48,7 @@ func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease t
 	slot := 0
 	switch name := names[0]; do {
 	case history.LockAll:
-		all, err := l.Client.LockAll(ctx, names...)
+		all, err := l.Client.LockAll(ctx, names)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -58,15 +61,15 @@ func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease t
 	case history.TryLock:
 		h, err = l.Client.TryLock(ctx, name)
 	case history.LockFor:
-		h, err = l.Client.LockFor(ctx, name, lease)
+		h, err = l.Client.Lock(ctx, name, redlock.Lease(lease))
 	case history.RLock:
-		h, err = l.Client.RLock(ctx, name)
+		h, err = l.Client.Lock(ctx, name, redlock.Shared())
 	case history.TryRLock:
-		h, err = l.Client.TryRLock(ctx, name)
+		h, err = l.Client.TryLock(ctx, name, redlock.Shared())
 	case history.Acquire:
-		h, err = l.Semaphore(name, permits).Acquire(ctx)
+		h, err = l.Client.Lock(ctx, name, redlock.Permits(permits))
 	case history.TryAcquire:
-		h, err = l.Semaphore(name, permits).TryAcquire(ctx)
+		h, err = l.Client.TryLock(ctx, name, redlock.Permits(permits))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -91,7 +94,7 @@ func (l *locker) MayFail(do history.Do, as history.Failure) bool {
 		return as == history.Taken || as == history.NoQuorum
 	case history.Enter:
 		// The context is the hold's, which ends with the loss as its cause.
-		return as == history.Upgrade || as == history.NoLock
+		return as == history.Upgrade || as == history.NoLock || as == history.NoQuorum
 	case history.Extend, history.Downgrade, history.Unlock, history.Leave:
 		return as == history.NoLock || as == history.NoQuorum
 	}
@@ -109,14 +112,21 @@ func (h *hold) Slot() int { return h.slot }
 
 func (h *hold) Extend(ctx context.Context) error { return h.Hold.Extend(ctx, h.locker.lease) }
 
+// Enter locks the name again, which the owner of a tree may, and enters the hold otherwise.
 func (h *hold) Enter(ctx context.Context, shared bool) (workload.Hold, bool, error) {
 	do := history.Lock
 	if shared {
 		do = history.RLock
 	}
-	again, _, err := h.locker.Ask(ctx, do, []string{h.Name()}, 0, 0)
+	switch again, _, err := h.locker.Ask(ctx, do, []string{h.Name()}, 0, 0); {
+	case err == nil:
+		return again[0], again[0].(*hold).Owner() == h.Owner(), nil
+	case !errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrUpgrade):
+		return nil, false, err
+	}
+	again, err := h.Hold.Enter(ctx)
 	if err != nil {
 		return nil, false, err
 	}
-	return again[0], again[0].(*hold).Owner() == h.Owner(), nil
+	return &hold{again, h.locker, 0}, true, nil
 }

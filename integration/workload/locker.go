@@ -35,7 +35,7 @@ type Hold interface {
 	Until() time.Time
 	Extend(ctx context.Context) error
 	Unlock(ctx context.Context) error
-	// Enter locks the name once more, for reading or not, under ctx, which derives from the hold's
+	// Enter enters the hold once more, for reading or not, under ctx, which derives from the hold's
 	// context or its owner. same says whether it is the same hold still: if that had ended, it is another.
 	// It is not called for permits.
 	Enter(ctx context.Context, shared bool) (again Hold, same bool, err error)

@@ -15,16 +15,18 @@ import (
 	"testing"
 )
 
-// TestEverySymbolHasAnExampleLong: each exported function, method, type and variable of package redlock
-// is used in one of its examples, or in a program of the module examples. Not asked for: a method of
-// Sets that Client has too, what package errors or fmt calls, and what only the library calls.
+// TestEverySymbolHasAnExampleLong: each exported function, method, type and variable of the packages redlock and
+// redlockadmin is used in one of their examples, or in a program of the module examples. Not asked for: what package
+// errors or fmt calls, and what only the library calls.
 func TestEverySymbolHasAnExampleLong(t *testing.T) {
-	const public = module + "/redlock"
-	examples, err := filepath.Glob("redlock/example*_test.go")
-	if err != nil || len(examples) == 0 {
-		t.Fatalf("there are no examples: %v", err)
+	used := map[string]bool{}
+	for _, public := range []string{"redlock", "redlockadmin"} {
+		examples, err := filepath.Glob(public + "/example*_test.go")
+		if err != nil || len(examples) == 0 {
+			t.Fatalf("there are no examples of %s: %v", public, err)
+		}
+		maps.Copy(used, usedIn(t, ".", examples))
 	}
-	used := usedIn(t, ".", examples)
 	programs, err := filepath.Glob("examples/*/")
 	if err != nil {
 		t.Fatal(err)
@@ -39,23 +41,21 @@ func TestEverySymbolHasAnExampleLong(t *testing.T) {
 			maps.Copy(used, usedIn(t, "examples", sources))
 		}
 	}
-
-	exports := exportsOf(t, ".", "./redlock")
-	pkg, err := exports.Import(public)
-	if err != nil {
-		t.Fatal(err)
-	}
-	symbols := symbolsOf(pkg)
-	if len(symbols) < 50 {
-		t.Errorf("%d symbols were found: this test looks in the wrong way", len(symbols))
-	}
-	for _, symbol := range symbols {
-		client, ofSets := strings.CutPrefix(symbol, "Sets.")
-		_, method, _ := strings.Cut(symbol, ".")
-		called := slices.Contains([]string{"Error", "Unwrap", "String"}, method) ||
-			slices.Contains([]string{"MajorityError.With", "Terms.Publish", "Terms.Text"}, symbol)
-		if !used[symbol] && !called && !(ofSets && used["Client."+client]) {
-			t.Errorf("redlock.%s is in no example", symbol)
+	for public, least := range map[string]int{"redlock": 40, "redlockadmin": 15} {
+		pkg, err := exportsOf(t, ".", "./"+public).Import(module + "/" + public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		symbols := symbolsOf(pkg)
+		if len(symbols) < least {
+			t.Errorf("%d symbols of %s were found: this test looks in the wrong way", len(symbols), public)
+		}
+		for _, symbol := range symbols {
+			_, method, _ := strings.Cut(symbol, ".")
+			called := slices.Contains([]string{"Error", "Unwrap", "String"}, method) || slices.Contains([]string{"Terms.Publish", "Terms.Text"}, symbol)
+			if !used[symbol] && !called {
+				t.Errorf("%s.%s is in no example", public, symbol)
+			}
 		}
 	}
 }

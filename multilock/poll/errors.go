@@ -18,12 +18,16 @@ import (
 
 // The states in which a vote can be lost.
 var (
-	ErrTaken    = errors.New("redlock: taken by another owner")
-	ErrNoQuorum = errors.New("redlock: no quorum")
-	ErrLost     = errors.New("redlock: hold lost")
-	ErrNotHeld  = errors.New("redlock: not held")
-	ErrClosed   = errors.New("redlock: client closed")
-	ErrUpgrade  = errors.New("redlock: its owner reads, and would wait for itself")
+	ErrTaken      = errors.New("redlock: taken by another owner")
+	ErrNoQuorum   = errors.New("redlock: no quorum")
+	ErrLost       = errors.New("redlock: hold lost")
+	ErrNotHeld    = errors.New("redlock: not held")
+	ErrNotAwaited = errors.New("redlock: the release was sent, and its confirmation is not waited for")
+	ErrClosed     = errors.New("redlock: client closed")
+	ErrHeld       = errors.New("redlock: you hold it, and would wait for yourself: use Hold.Enter or WithOwner")
+
+	// ErrUpgrade is an ErrHeld of readers.
+	ErrUpgrade = Case(ErrHeld, "redlock: you hold it for reading, and cannot lock it for writing before you unlock it")
 
 	// ErrGuarded is an ErrNoQuorum that only needs time.
 	ErrGuarded = Case(ErrNoQuorum, "redlock: masters restarted lately and grant nothing yet")
@@ -108,13 +112,16 @@ func (e *MajorityError) heldBy() string {
 // subject is how an error begins.
 func subject(op, name string) string {
 	if name == "" {
-		return "redlock: not " + op
+		return prefix + "not " + op
 	}
-	return fmt.Sprintf("redlock: %s %q", op, name)
+	return fmt.Sprintf(prefix+"%s %q", op, name)
 }
 
-// Bare returns err's text without the name of the library, which an error around it has.
-func Bare(err error) string { return strings.ReplaceAll(err.Error(), "redlock: ", "") }
+// Bare returns err's text as a part of a longer one, which begins with the name of the library itself.
+func Bare(err error) string { return strings.TrimPrefix(err.Error(), prefix) }
+
+// prefix is what the text of an error begins with that users see.
+const prefix = "redlock: "
 
 // opError is an operation that failed without a vote.
 type opError struct {
@@ -289,5 +296,11 @@ func Ended(ctx context.Context) error {
 	if errors.Is(cause, err) {
 		return cause
 	}
-	return fmt.Errorf("%w: %w", err, cause)
+	return &ended{err, cause}
 }
+
+// ended is the error of a context, with the cause that was given.
+type ended struct{ err, cause error }
+
+func (e *ended) Error() string   { return e.err.Error() + ": " + Bare(e.cause) }
+func (e *ended) Unwrap() []error { return []error{e.err, e.cause} }

@@ -11,6 +11,7 @@ import (
 	otelredlock "example.com/redlock/otel"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
 )
 
 // scene is a program with two clients of five masters, which is scraped every 15 s.
@@ -19,7 +20,7 @@ type scene struct {
 	ctx     context.Context // ends with the scene
 	tape    *tape
 	handler http.Handler
-	trace   *redlock.Trace
+	trace   *redlocktrace.Trace
 	fleet   *redlocktest.Fleet
 	a, b    *redlock.Client
 	holds   []*redlock.Hold // or they would be garbage, and renewed no more
@@ -121,8 +122,8 @@ func story(s *scene) {
 	s.work()
 	leader := s.lock(s.a, "leader:cron")
 	_, taken := s.b.TryLock(s.ctx, "leader:cron")
-	reader, errRead := s.a.RLock(s.ctx, "index:1")
-	permit, errPermit := s.b.Semaphore("gpu:1", 2).Acquire(s.ctx)
+	reader, errRead := s.a.Lock(s.ctx, "index:1", redlock.Shared())
+	permit, errPermit := s.b.Lock(s.ctx, "gpu:1", redlock.Permits(2))
 	if taken == nil || errRead != nil || errPermit != nil {
 		s.t.Fatalf("TryLock: %v, RLock: %v, Acquire: %v", taken, errRead, errPermit)
 	}

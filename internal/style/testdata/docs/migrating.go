@@ -18,6 +18,7 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 )
 
 var (

@@ -17,6 +17,7 @@ import (
 
 var (
 	client                 *redlock.Client
+	hold                   *redlock.Hold
 	masters, first, second []string
 )
 

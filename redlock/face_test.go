@@ -1,0 +1,246 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
+	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
+)
+
+// TestFaceIsSmall: what a reader of go doc has to learn does not grow unnoticed.
+func TestFaceIsSmall(t *testing.T) {
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	pkg, err := doc.NewFromFiles(fset, files, "example.com/redlock/redlock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	functions := len(pkg.Funcs)
+	for _, one := range pkg.Types {
+		functions += len(one.Funcs) + len(one.Methods)
+		if one.Doc == "" {
+			t.Errorf("type %s has no comment", one.Name)
+		}
+	}
+	if functions > 45 || functions < 30 || len(pkg.Types) > 18 {
+		t.Errorf("%d exported functions and methods, %d types; want at most 45 and 18 (below 30, this test counts in the wrong way)", functions, len(pkg.Types))
+	}
+}
+
+// Unlock under a context that has ended sends the release, and says that it did not wait, not that something is
+// wrong. So it is for a lock, a re-entry, a permit, several names, and a name that moves.
+func TestUnlockUnderAnEndedContext(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		f := startFleets(t, "a", "b", "c")
+		moving := f.open(t, redlock.Config{}, "a b", "b c")
+		name := nameIn(t, moving, "a", "c")
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		for _, fleet := range f {
+			each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		}
+		outer := lock(t, t.Context(), c, "outer")
+		for what, held := range map[string]interface{ Unlock(context.Context) error }{
+			"a lock":            lock(t, t.Context(), c, "a"),
+			"a reader":          rlock(t, t.Context(), c, "r"),
+			"a re-entry":        got(t, "Enter", outer.Enter, t.Context()),
+			"a permit":          acquire(t, permitsOf(c, "gpu", 2)),
+			"several names":     lockAll(t, t.Context(), c, "x", "y"),
+			"a name that moves": lock(t, t.Context(), moving, name),
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			cancel()
+			err := held.Unlock(ctx)
+			expect(t, "Unlock of "+what, err, redlock.ErrNotAwaited, context.Canceled)
+			expectNot(t, "Unlock of "+what, err, redlock.ErrNoQuorum, redlock.ErrLost)
+		}
+		time.Sleep(time.Second)
+		for _, free := range []string{"a", "r", "x", "y"} {
+			expectFree(t, fleet, free)
+		}
+		expectCount(t, fleet, outer, "1", 1)
+		f.expectAt(t, name)
+
+		// The wait may also end while the masters are silent.
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		expect(t, "Unlock that is cut short", outer.Unlock(ctx), redlock.ErrNotAwaited, context.DeadlineExceeded)
+		each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		expectFree(t, fleet, "outer")
+	})
+}
+
+// A zero value says what it is, and does nothing.
+func TestZeroValues(t *testing.T) {
+	var c redlock.Client
+	ctx := t.Context()
+	nothing := func(context.Context) error { return nil }
+	for call, err := range map[string]error{
+		"Lock": second(c.Lock(ctx, "a")), "TryLock": second(c.TryLock(ctx, "a")), "LockAll": second(c.LockAll(ctx, []string{"a"})),
+		"TryLockAll": second(c.TryLockAll(ctx, []string{"a"})), "Do": c.Do(ctx, "a", nothing), "Lead": c.Lead(ctx, "a", nothing),
+		"Ready": c.Ready(ctx), "Close": c.Close(), "Inspect": second(redlockadmin.Of(&c).Inspect(ctx, "a")),
+		"Clients": second(redlockadmin.Of(&c).Clients(ctx)), "ForceUnlock": second(redlockadmin.Of(&c).ForceUnlock(ctx, "a")),
+	} {
+		expectSays(t, call+" of a zero Client", err, "the Client was not made by New")
+	}
+	var h redlock.Hold
+	for call, err := range map[string]error{
+		"Unlock": h.Unlock(ctx), "Extend": h.Extend(ctx, time.Second), "Downgrade": h.Downgrade(ctx), "Enter": second(h.Enter(ctx)),
+		"Context": context.Cause(h.Context()),
+	} {
+		expectSays(t, call+" of a zero Hold", err, "the Hold was not returned by Lock")
+	}
+	if h.Token() != 0 || h.Count() != 0 || h.Remaining() != 0 || h.Name() != "" || !h.Until().IsZero() || h.Shared() || h.Slot() != 0 {
+		t.Error("a zero Hold says that it holds something")
+	}
+	var holds redlock.Holds
+	expectSays(t, "Unlock of zero Holds", holds.Unlock(ctx), "the Hold was not returned by Lock")
+	expectSays(t, "Context of zero Holds", context.Cause(holds.Context()), "the Hold was not returned by Lock")
+	if len(holds.Names()) != 0 || holds.Hold("a") != nil || holds.Remaining() != 0 {
+		t.Error("zero Holds say that they hold something")
+	}
+}
+
+// traceID is what a context of a test carries.
+type traceID struct{}
+
+// idLog notes the ID that each message's context carries.
+type idLog struct {
+	slog.Handler
+	mu  *sync.Mutex
+	ids map[string]any
+}
+
+func (l idLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l idLog) Handle(ctx context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ids[r.Message] = ctx.Value(traceID{})
+	return nil
+}
+
+// A handler of the log finds what the caller's context carries: the ID of a trace.
+func TestLogHasTheContext(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
+		c := open(t, fleet, redlock.Config{Logger: slog.New(log)})
+		ctx := context.WithValue(t.Context(), traceID{}, "4bf92f35")
+		hold := lock(t, ctx, c, "a")
+		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+		waits, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		expect(t, "Lock", second(c.Lock(waits, "b")), context.DeadlineExceeded)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		ends, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		fails := errors.New("no")
+		expect(t, "Lead", c.Lead(ends, "c", func(context.Context) error { return fails }), context.DeadlineExceeded)
+		synctest.Wait()
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "could not lead, and campaigns again"} {
+			if got := log.ids["redlock: "+message]; got != "4bf92f35" {
+				t.Errorf("%q came with the ID %v, want that of the caller's context", message, got)
+			}
+		}
+	})
+}
+
+// A client without a Logger warns, by slog.Default, and says no more.
+func TestDefaultLog(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
+		slog.SetDefault(slog.New(log))
+		fleet := redlocktest.Start(t, 3)
+		open(t, fleet, redlock.Config{})
+		fleet.Master(0).Kill()
+		time.Sleep(time.Minute)
+		fleet.Master(0).Restart()
+		time.Sleep(time.Minute)
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		if _, warned := log.ids["redlock: master is down"]; !warned || len(log.ids) != 1 {
+			t.Errorf("the log has %v, want that a master is down", log.ids)
+		}
+	})
+}
+
+// The text of a caller's own error is left as it is, and the library's name comes once.
+func TestErrorsOfOthersAreNotEdited(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), c, "a")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("see redlock: the page")) })
+		_, err := c.Lock(ctx, "a")
+		const want = `redlock: lock "a": context canceled: see redlock: the page: taken by another owner`
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("Lock = %v, want %s …", err, want)
+		}
+	})
+}
+
+// Errors in events, causes and results are those of package redlock, and the same one is known again.
+func TestErrorsAreOfThisPackage(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		var ended, done error
+		c := open(t, fleet, redlock.Config{Trace: &redlocktrace.Trace{
+			HoldEnded: func(e redlocktrace.HoldEnded) { ended = e.Err },
+			CallDone:  func(e redlocktrace.CallDone) { done = e.Err },
+		}})
+		hold := lock(t, t.Context(), c, "a")
+		seize(fleet, 0, 3)
+		over(t, hold.Context())
+		cause := context.Cause(hold.Context())
+		if err := hold.Unlock(t.Context()); !errors.Is(cause, err) {
+			t.Errorf("Unlock = %v, want the cause %v", err, cause)
+		}
+		_, err := c.TryLock(t.Context(), "a")
+		synctest.Wait()
+		for what, err := range map[string]error{"the cause": cause, "HoldEnded": ended, "CallDone": done, "TryLock": err} {
+			why, ok := errors.AsType[*redlock.MajorityError](err)
+			if !ok || why.Name != "a" || why.Of != 3 || why.Need != 2 || why.Client != nil || why.Error() == "" {
+				t.Errorf("%s is %#v, want a MajorityError of a", what, err)
+			}
+		}
+		if why, _ := errors.AsType[*redlock.MajorityError](err); why == nil || why.Holder != another || why.FreeAfter <= 0 || why.Split || why.Hopeless {
+			t.Errorf("TryLock = %+v, want it taken by %s", why, another)
+		}
+		if why := new(redlock.MajorityError); why.Error() == "" || why.Unwrap() != nil {
+			t.Errorf("a zero MajorityError says %q and wraps %v", why, why.Unwrap())
+		}
+	})
+}

@@ -1,0 +1,106 @@
+package redlock
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/clients"
+)
+
+// set is one set of masters of a client.
+type set struct {
+	cfg     Config
+	masters *multilock.Masters
+	own     []*redis.Pool // closed with the client
+}
+
+// newSet makes one of several sets, or the only one.
+func newSet(cfg Config, part clients.Part) (*set, error) {
+	if err := cfg.fill(); err != nil {
+		return nil, err
+	}
+	masters, own, err := cfg.masters()
+	if err != nil {
+		return nil, err
+	}
+	if masters.Len() == 2 {
+		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
+	}
+	masters.Spread(part)
+	masters.Introduce(cfg.identity())
+	masters.Keep(cfg.Keep)
+	s := &set{cfg: cfg, masters: masters, own: own}
+	if inNumbers.made(s) {
+		cfg.Logger.Warn("redlock: many clients are made and not closed: make one for each process", "clients", manyClients, "within", time.Minute)
+	}
+	return s, nil
+}
+
+func (s *set) close() error {
+	inNumbers.closed(s)
+	err := s.masters.Close()
+	for _, pool := range s.own {
+		_ = pool.Close()
+	}
+	return err
+}
+
+// manyClients is how many clients of the same masters a process makes within a minute and does not close before that is
+// taken for a leak: each has a connection to every master, and goroutines.
+const manyClients = 20
+
+// inNumbers has the clients of this process that are open.
+var inNumbers openClients
+
+// openClients are those that were made within the last minute and are not closed, by their first master.
+type openClients struct {
+	mu  sync.Mutex
+	all map[any]*openHere
+}
+
+type openHere struct {
+	since  map[string]time.Time // by the client's ID
+	warned bool
+}
+
+// made notes a client, and reports whether to warn: once for each master, as long as there are clients of it.
+func (o *openClients) made(s *set) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.all == nil {
+		o.all = make(map[any]*openHere)
+	}
+	here := o.all[s.firstMaster()]
+	if here == nil {
+		here = &openHere{since: make(map[string]time.Time)}
+		o.all[s.firstMaster()] = here
+	}
+	maps.DeleteFunc(here.since, func(_ string, since time.Time) bool { return time.Since(since) > time.Minute })
+	here.since[s.masters.ID] = time.Now()
+	warn := len(here.since) >= manyClients && !here.warned
+	here.warned = here.warned || warn
+	return warn
+}
+
+// closed forgets a client.
+func (o *openClients) closed(s *set) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if here := o.all[s.firstMaster()]; here != nil {
+		if delete(here.since, s.masters.ID); len(here.since) == 0 {
+			delete(o.all, s.firstMaster())
+		}
+	}
+}
+
+// firstMaster is the URL or the pool of the first master.
+func (s *set) firstMaster() any {
+	if len(s.cfg.Pools) > 0 {
+		return s.cfg.Pools[0]
+	}
+	return s.cfg.Masters[0]
+}

@@ -1,0 +1,101 @@
+// Package redlockadmin looks at the locks of a client's masters, whoever has them, and frees them by force: what
+// operators do, and what a page or a health check shows. Taking locks is in package redlock.
+//
+// # Usage
+//
+//	admin := redlockadmin.Of(client)
+//	seen, err := admin.Inspect(ctx, "orders:42")
+//	if err != nil {
+//		return err
+//	}
+//	if seen.Held {
+//		fmt.Println(seen.Client, "has it for", seen.HeldFor)
+//	}
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine.
+//
+// # Errors
+//
+// A method returns a [*redlock.MajorityError] that matches redlock.ErrNoQuorum when fewer than a majority of the
+// masters answered. Of a client of several sets of masters, see [redlock.NewSets], it joins the errors of the sets.
+package redlockadmin
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"example.com/redlock/internal/inside"
+	"example.com/redlock/multilock"
+	"example.com/redlock/redlock"
+)
+
+// Admin looks at what a client's masters have. It has no state.
+type Admin struct{ client inside.Client }
+
+// Of returns the Admin of a client, which must be one that package redlock has made.
+func Of(client *redlock.Client) *Admin { return &Admin{inside.Of(client)} }
+
+// at calls f for each set of masters of name, in the order of their IDs, and joins the errors.
+func (a *Admin) at(name string, f func(*multilock.Masters) error) error {
+	all, err := a.client.At(name)
+	for _, m := range all {
+		err = errors.Join(err, f(m))
+	}
+	return a.client.Outward(err)
+}
+
+// gather returns what f returns of all sets of masters, in any order.
+func gather[E any](a *Admin, f func(*multilock.Masters) ([]E, error)) (all []E, err error) {
+	var mu sync.Mutex
+	err = a.client.All(func(m *multilock.Masters) error {
+		list, err := f(m)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, list...)
+		return err
+	})
+	return all, err
+}
+
+// IDs returns the client's uuid in each of its sets of masters, by set: the first part of its owners, "uuid:rN", and
+// the ID of its [redlock.ClientInfo]. A client of one set has one.
+func (a *Admin) IDs() []string {
+	ids, _ := gather(a, func(m *multilock.Masters) ([]string, error) { return []string{m.ID}, nil })
+	slices.Sort(ids)
+	return ids
+}
+
+// SetsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves, see
+// [redlock.SetsConfig]. The set of a client that redlock.New made has the ID "".
+func (a *Admin) SetsOf(name string) []string { return a.client.SetsOf(name) }
+
+// Clients returns the records of all clients of these masters that keep one, by name, host and process
+// id: who uses the masters, since when, with which version of the library, and how much they hold and
+// wait for. A client that died is among them for a minute.
+//
+// A user needs the permission +scan, which locks do without.
+//
+// Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
+func (a *Admin) Clients(ctx context.Context) ([]redlock.ClientInfo, error) {
+	all, err := gather(a, func(m *multilock.Masters) ([]redlock.ClientInfo, error) { return m.Clients(ctx) })
+	slices.SortFunc(all, func(a, b redlock.ClientInfo) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.ID, b.ID))
+	})
+	return slices.CompactFunc(all, func(a, b redlock.ClientInfo) bool { return a.ID == b.ID }), err
+}
+
+// Conflict returns a [*redlock.ConflictError] if other clients use some of the masters in a way that does not go
+// together with that of this client, whoever came first: with other masters, so that majorities need not
+// meet, or with leases that are longer than a restart guard. It is nil as far as none is known. The log
+// and redlock.Config.Trace are told as well.
+//
+// Cost: none.
+func (a *Admin) Conflict() error {
+	return a.client.All(func(m *multilock.Masters) error { return m.Conflict() })
+}
