@@ -16,9 +16,8 @@ import "context"
 // a missing permission. A master that has just died may still count as ready, for a second and
 // Config.NodeTimeout at most.
 //
-// It returns a [*ConflictError] to a client that came second and takes no lock: others use some of its
-// masters in a way that does not go together with its own. Those who came first stay ready; see
-// [Client.Conflict].
+// It returns a [*ConflictError] to a client that takes no lock, since others are established that use some of
+// its masters in a way that does not go together with its own. They stay ready; see [Client.Conflict].
 //
 // Cost: one round trip the first time. The client watches its masters anyway.
 func (c *Client) Ready(ctx context.Context) error {
@@ -26,9 +25,9 @@ func (c *Client) Ready(ctx context.Context) error {
 }
 
 // Conflict returns a [*ConflictError] if other clients use some of the masters in a way that does not go
-// together with that of this client, whoever came first: with other masters, so that majorities need not
-// meet, or with leases that are longer than a restart guard. It is nil as far as none is known. The log
-// and Config.Trace are told as well.
+// together with that of this client: with other masters, so that majorities need not meet, or with leases
+// that are longer than a restart guard. It is nil as far as none is known, and does not stop a client that
+// takes locks; see [ConflictError]. The log and Config.Trace have it as well.
 //
 // Cost: none.
 func (c *Client) Conflict() error { return c.masters.Conflict() }

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"example.com/redlock/multilock/clients"
-	"example.com/redlock/multilock/poll"
 )
 
 // SetsConfig says over which sets of masters names are spread.
@@ -67,6 +66,13 @@ func NewSets(cfg SetsConfig) (*Sets, error) {
 			return nil, fmt.Errorf("set %q: %w", id, err)
 		}
 		s.clients[id] = c
+	}
+	all := make(map[string]*clients.Directory)
+	for id, c := range s.clients {
+		all[id] = c.masters.Directory
+	}
+	for _, d := range all {
+		d.Beside(all)
 	}
 	return s, nil
 }
@@ -149,33 +155,23 @@ func (s *Sets) Ready(ctx context.Context) error {
 // Conflict joins the conflicts of the sets with other clients: see [Client.Conflict].
 func (s *Sets) Conflict() error { return s.all((*Client).Conflict) }
 
-// admit lets a process take locks that was asked for name, or returns why it must not: others came first,
-// with another route, see [ErrRoute]. They may be known to the masters of one set alone, so it asks those
-// of all before it publishes its own route, and before its first lock. A set of which too few masters
-// answer keeps nobody from the others.
+// admit lets a process take locks that was asked for name, or returns why it must not: others are established
+// whose terms conflict with its own. They may be known to the masters of one set alone, so it publishes its terms in
+// all, and waits for the sets of name.
 func (s *Sets) admit(ctx context.Context, name string) error {
-	admitted := true
-	for _, c := range s.clients {
-		admitted = admitted && c.masters.Admitted()
-	}
-	if admitted {
+	at := s.at(name)
+	if !slices.ContainsFunc(at, func(c *Client) bool { return !c.masters.Admitted() }) {
 		return nil
 	}
-	for _, step := range []func(*Client) error{
-		func(c *Client) error { return c.masters.Look(ctx) },
-		func(c *Client) error { return c.masters.Admit(ctx, name) },
-	} {
-		err := s.all(func(c *Client) error {
-			if err := step(c); errors.Is(err, ErrRoute) {
-				return err
-			}
-			return nil // whatever else there is concerns that set alone
-		})
-		if why, refused := errors.AsType[*ConflictError](err); refused {
-			for _, c := range s.clients {
-				c.masters.Refuse()
-			}
-			return poll.Fail("lock", name, why)
+	for _, c := range s.clients {
+		if !slices.Contains(at, c) && !c.masters.Admitted() {
+			// Goroutines: one for each other set, which ends about two node timeouts later.
+			go func() { _ = c.masters.Admit(context.Background(), name) }()
+		}
+	}
+	for _, c := range at {
+		if err := c.masters.Admit(ctx, name); errors.As(err, new(*ConflictError)) {
+			return err
 		}
 	}
 	return nil

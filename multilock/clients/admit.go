@@ -2,55 +2,43 @@ package clients
 
 import (
 	"context"
-	"slices"
-	"sync/atomic"
+	"math/rand/v2"
+	"sync"
 	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
-	"example.com/redlock/quorum"
 )
 
-const (
-	// longestLook is how long a first lock waits for the terms that a minority of the masters knows. Those
-	// that are down do not count, and what comes later is looked at all the same.
-	longestLook = 100 * time.Millisecond
+// longestLook is how long a first lock waits for the terms that a minority of the masters knows, and those of the
+// client's other sets. Masters that are down do not count, and what comes later is looked at as well.
+const longestLook = 100 * time.Millisecond
 
-	// lookAgain is how often a client that came second looks whether the first are still there, for its
-	// callers' sake.
-	lookAgain = time.Second
-)
-
-// look is a look at the terms of others, for a lock.
+// look is what a client does to be established, for all callers that wait for it.
 type look struct {
-	begun clock.Instant
 	done  chan struct{}
-	heard *poll.Ballot // what became of it, once done
+	heard *poll.Ballot // what the masters said last, once done
+	rival *rival       // why the client was refused, nil if it was not
 }
 
-// Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others
-// came first, and their terms conflict with its own. It publishes its own terms and looks at those of
-// others in one step, so that two clients cannot miss each other at a master that both use. A master
-// that refuses to tell keeps nobody from a lock.
+// Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others are
+// established whose terms conflict with its own. See [terms.Standing].
 //
 // The error is a [*poll.MajorityError] where too few masters answered.
 //
-// Cost: for the first lock of a client one round trip, see longestLook; none for others.
+// Cost: two round trips for a client that is not established; none else.
 func (d *Directory) Admit(ctx context.Context, key string) error {
 	if d.Admitted() {
 		return nil
 	}
 	d.mu.Lock()
-	if d.stands == user {
-		d.mu.Unlock()
-		return d.refusalOf(key)
-	}
 	l := d.look
-	if l == nil || poll.IsClosed(l.done) && (d.stands == onlooker || clock.Since(l.begun) > lookAgain) {
-		l = &look{begun: clock.Now(), done: make(chan struct{})}
+	if l == nil || poll.IsClosed(l.done) && d.standing.MayLook(clock.Now()) {
+		l = &look{done: make(chan struct{})}
 		d.look = l
-		// Goroutines: one, which ends when the masters have answered, about a node timeout later.
+		// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
 		go d.present(l)
 	}
 	d.mu.Unlock()
@@ -62,145 +50,134 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 		return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
 	}
 	switch {
+	case l.rival != nil:
+		return poll.Fail("lock", key, d.explain(l.rival, true))
 	case l.heard == nil:
 		return poll.ErrClosed
-	case !d.Majority(l.told()):
+	case !d.Majority(told(l.heard)):
 		return d.Lost("lock", key, l.heard, poll.ErrNoQuorum, nil, nil)
-	}
-	return d.refusalOf(key)
-}
-
-// Admitted reports whether the client takes locks, and nobody came before it.
-func (d *Directory) Admitted() bool { return d.admitted.Load() || !d.introduced() }
-
-// Look returns the ConflictError of package terms if others came first, as far as the masters have told. It asks
-// those that have not, and publishes nothing.
-func (d *Directory) Look(ctx context.Context) error {
-	d.Meet(ctx, longestLook)
-	d.listen(ctx)
-	return d.refusal()
-}
-
-// Ready waits until a majority of the masters would grant a lock, as far as is known without
-// asking them: see [node.Node.Ready]. It returns nil then.
-//
-// Otherwise it returns a [*poll.MajorityError] that says what each of the others lacks: when ctx has
-// ended, and at once when waiting is in vain. If this client came second, it returns the ConflictError of
-// package terms.
-//
-// Cost: nothing is sent, but the first time one command to each master.
-func (d *Directory) Ready(ctx context.Context) error {
-	err := d.Await(ctx, func() error {
-		if err := d.refusal(); err != nil {
-			return err
-		}
-		return d.Unready("ready", "")
-	})
-	if err != nil {
-		return err
-	}
-	d.listen(ctx)
-	return d.refusal()
-}
-
-// Refuse has the client take no lock until it is admitted anew: others came first at the masters of
-// another set.
-func (d *Directory) Refuse() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stands = refused
-	d.admitted.Store(false)
-	if o := d.rivalLocked(clock.Now()); o != nil {
-		d.foundLocked(o)
-	}
-}
-
-// refusalOf says why the client takes no lock at key, nil if it does.
-func (d *Directory) refusalOf(key string) error {
-	if err := d.refusal(); err != nil {
-		return poll.Fail("lock", key, err)
 	}
 	return nil
 }
 
-// told returns how many masters have told of others, or refused to.
-func (l *look) told() (n int) {
-	for i := range l.heard.N {
-		if a := l.heard.At(i); l.heard.In.Has(i) && (a.Outcome == script.Done || a.Outcome == script.Failed) {
-			n++
-		}
-	}
-	return n
+// Admitted reports whether the client may take locks.
+func (d *Directory) Admitted() bool {
+	until := d.until.Load()
+	return until != nil && clock.Until(*until) > 0 || !d.introduced()
 }
 
-// present publishes the terms of this client before its first lock, and makes it a user unless it came
-// second.
+// present drives the client's standing until it is established or refused. What it publishes then is sent
+// before any lock is asked for.
 func (d *Directory) present(l *look) {
 	defer close(l.done)
 	if !d.Begin() {
 		return
 	}
 	defer d.End()
-	d.Meet(context.Background(), longestLook)
-	d.mu.Lock()
-	again := d.stands == refused
-	d.mu.Unlock()
-	if again {
-		if l.heard = d.hear(script.LookAtUses()); d.refusal() != nil {
-			return
-		}
-	}
-	d.mu.Lock()
-	own := d.ownTermsLocked()
-	d.since = clock.Now()
-	publish, record := own.Publish(d.publisherLocked(), 0), d.recordLocked(own, 0, 1)
-	d.mu.Unlock()
-	if record != nil {
-		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
-	}
-	if l.heard = d.hear(publish); d.refusal() != nil {
-		d.hear(script.LookAtUses()) // who it is
-	}
-	if !slices.ContainsFunc(own.Masters, func(at script.Master) bool { return at.Run == "" }) {
-		for _, n := range d.Nodes {
-			n.Noted() // or each would be told the same again, soon after it was connected
-		}
-	}
-
-	d.mu.Lock()
-	rival := d.rivalLocked(clock.Now())
-	switch {
-	case rival != nil:
-		d.stands = refused
-		d.foundLocked(rival)
-	case d.Majority(l.told()):
-		d.stands = user
-		d.admitted.Store(true)
-	}
-	d.mu.Unlock()
-	if rival != nil { // let the others know
-		for i, n := range d.Nodes {
-			for _, note := range d.notes(i) {
-				n.Send(note.Cmd, note.To, i)
+	among := d.All()
+	for do := terms.Look; do < terms.Settle; {
+		r := &terms.Round{Did: do, Of: d.Len(), Sent: clock.Now(), Pause: longestLook + rand.N(time.Second-longestLook)}
+		var asked string
+		if asked, l.heard = d.ask(do, among); do == terms.Look {
+			among = 0
+			for i := range l.heard.N {
+				if l.heard.In.Has(i) {
+					among |= 1 << i // a master that hangs is not waited for twice
+				}
 			}
 		}
+		r.Told = told(l.heard)
+		d.mu.Lock()
+		r.Now = clock.Now()
+		own := d.ownTermsLocked(r.Now)
+		if own.Text() != asked && do == terms.Apply {
+			d.mu.Unlock() // it has met another master, and applies again
+			continue
+		}
+		l.rival = d.compareLocked(r.Now)
+		r.Refused = l.rival != nil
+		next := d.standing.Heard(r)
+		if next == terms.Settle {
+			d.settleLocked(own)
+		}
+		d.mu.Unlock()
+		if next == terms.Wait && do == terms.Apply {
+			for _, o := range d.all() {
+				o.Send(script.Withdraw(script.Candidate(d.by)), o.All(), poll.Nobody{})
+			}
+		}
+		do = next
+	}
+	if l.rival != nil {
+		d.names(l.rival)
+		d.mu.Lock()
+		d.tellLocked(l.rival)
+		d.mu.Unlock()
 	}
 }
 
-// hear sends a command that tells the terms of others to the masters that are connected, and returns
-// what became of it once all have answered, or a majority has a while ago.
-func (d *Directory) hear(cmd *script.Command) *poll.Ballot {
-	enough, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var answers atomic.Int32
-	p := d.NewPoll(nil)
-	p.Told = func(i int, a script.Answer) {
-		d.heard(i, a)
-		if int(answers.Add(1)) == quorum.Majority(len(d.Nodes)) {
-			time.AfterFunc(longestLook, cancel)
-		}
+// settleLocked publishes what an established client does.
+func (d *Directory) settleLocked(own *terms.Terms) {
+	until, _ := d.standing.Until()
+	d.until.Store(&until)
+	now := clock.Now()
+	if record := d.recordLocked(own, 0, 1); record != nil {
+		d.published = true
+		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
 	}
 	for i, n := range d.Nodes {
+		n.Send(d.publish(own, d.by, terms.Life(d.id.Lease), i), d.receiver(own, now, true), i)
+		n.Noted(true)
+	}
+}
+
+// ask asks the masters, and meanwhile those of the client's other sets, which it does not wait for long. It returns
+// the text of the client's terms, and what its masters told once those in among have, or a majority has a while ago.
+func (d *Directory) ask(do terms.Do, among poll.Set) (text string, b *poll.Ballot) {
+	late, cancel := context.WithTimeout(context.Background(), longestLook)
+	defer cancel()
+	var asked sync.WaitGroup
+	for _, o := range d.all() {
+		if o != d && o.Begin() {
+			asked.Go(func() {
+				defer o.End()
+				o.hear(late, do, d.by, o.All())
+			})
+		}
+	}
+	text, b = d.hear(context.Background(), do, d.by, among)
+	asked.Wait()
+	return text, b
+}
+
+// hear asks the masters for client by, which is this one, or that of another set of the process.
+func (d *Directory) hear(ctx context.Context, do terms.Do, by string, among poll.Set) (string, *poll.Ballot) {
+	if do == terms.Look {
+		d.Meet(ctx, longestLook)
+	}
+	enough, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waits := false
+	p := d.NewPoll(func(b *poll.Ballot) bool {
+		if d.Majority(told(b)) && !waits {
+			waits = true
+			time.AfterFunc(longestLook, cancel)
+		}
+		return waits && among&^b.In == 0
+	})
+	asked := clock.Now()
+	d.mu.Lock()
+	own := d.ownTermsLocked(asked)
+	over := by == d.by && d.standing.Over(asked, d.id.Lease)
+	d.mu.Unlock()
+	cmd := script.LookAtUses()
+	if over {
+		cmd = script.Withdraw(by)
+	}
+	for i, n := range d.Nodes {
+		if do == terms.Apply {
+			cmd = d.publish(own, script.Candidate(by), terms.Moment, i)
+		}
 		if n.Met() {
 			n.Send(cmd, p, i)
 		} else {
@@ -208,19 +185,23 @@ func (d *Directory) hear(cmd *script.Command) *poll.Ballot {
 		}
 	}
 	b, _ := p.Wait(enough)
-	return b
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.Nodes {
+		if b.In.Has(i) {
+			d.toldLocked(i, b.At(i), own, asked)
+		}
+	}
+	d.compareLocked(clock.Now())
+	return own.Text(), b
 }
 
-// listen looks at the terms of others, unless that was done before or ctx has ended.
-//
-// Cost: the first time one round trip, see longestLook.
-func (d *Directory) listen(ctx context.Context) {
-	d.mu.Lock()
-	heard := slices.ContainsFunc(d.at[:], func(at there) bool { return at.heard })
-	d.mu.Unlock()
-	if heard || !d.introduced() || ctx.Err() != nil || !d.Begin() {
-		return
+// told returns how many masters have told of others, or refused to.
+func told(b *poll.Ballot) (n int) {
+	for i := range b.N {
+		if a := b.At(i); b.In.Has(i) && (a.Outcome == script.Done || a.Outcome == script.Failed) {
+			n++
+		}
 	}
-	defer d.End()
-	d.hear(script.LookAtUses())
+	return n
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 )
@@ -53,7 +54,7 @@ func (d *Directory) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 		})
 	})
 	d.mu.Lock()
-	own := d.ownTermsLocked()
+	own := d.ownTermsLocked(clock.Now())
 	d.mu.Unlock()
 	list := make([]terms.ClientInfo, 0, len(all))
 	for client, s := range all {

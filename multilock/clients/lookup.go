@@ -182,7 +182,7 @@ func (d *Directory) self() *terms.ClientInfo {
 	defer d.mu.Unlock()
 	return &terms.ClientInfo{
 		ID: d.ID, Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, Version: d.id.Version, PID: d.id.PID, Since: d.id.Since,
-		Holds: holds, Waits: waits, Terms: d.ownTermsLocked(),
+		Holds: holds, Waits: waits, Terms: *d.ownTermsLocked(clock.Now()),
 	}
 }
 
