@@ -104,8 +104,8 @@ func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, te
 	t.Helper()
 	conn := fleet.Pools()[i].Get()
 	defer conn.Close()
-	words := new(script.Terms).Publish("x", life, time.Time{}).Words(nil, false)
-	words[len(words)-2] = terms
+	words := new(script.Terms).Publish("x", life, time.Time{}, false).Words(nil, false)
+	words[len(words)-3] = terms
 	if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
 		t.Fatalf("forging %s: %v", terms, err)
 	}
@@ -114,8 +114,7 @@ func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, te
 // published returns the terms that m was told last.
 func published(m *redlocktest.Master) string {
 	lines := strings.Split(strings.TrimSpace(m.Get("redlock_sets")), "\n")
-	_, terms, _ := strings.Cut(lines[len(lines)-1], " ")
-	return terms
+	return lines[len(lines)-1]
 }
 
 // warm has c connect to every master.

@@ -67,13 +67,11 @@ func NewSets(cfg SetsConfig) (*Sets, error) {
 		}
 		s.clients[id] = c
 	}
-	all := make(map[string]*clients.Directory)
-	for id, c := range s.clients {
-		all[id] = c.masters.Directory
+	var all []*clients.Directory
+	for _, c := range s.clients {
+		all = append(all, c.masters.Directory)
 	}
-	for _, d := range all {
-		d.Beside(all)
-	}
+	clients.Join(all)
 	return s, nil
 }
 
@@ -162,12 +160,6 @@ func (s *Sets) admit(ctx context.Context, name string) error {
 	at := s.at(name)
 	if !slices.ContainsFunc(at, func(c *Client) bool { return !c.masters.Admitted() }) {
 		return nil
-	}
-	for _, c := range s.clients {
-		if !slices.Contains(at, c) && !c.masters.Admitted() {
-			// Goroutines: one for each other set, which ends about two node timeouts later.
-			go func() { _ = c.masters.Admit(context.Background(), name) }()
-		}
 	}
 	for _, c := range at {
 		if err := c.masters.Admit(ctx, name); errors.As(err, new(*ConflictError)) {

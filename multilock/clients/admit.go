@@ -16,11 +16,36 @@ import (
 // client's other sets. Masters that are down do not count, and what comes later is looked at as well.
 const longestLook = 100 * time.Millisecond
 
-// look is what a client does to be established, for all callers that wait for it.
+// look is what a process does to be established, for all callers that wait for it.
 type look struct {
 	done  chan struct{}
-	heard *poll.Ballot // what the masters said last, once done
-	rival *rival       // why the client was refused, nil if it was not
+	of    *Directory            // which it waits for
+	heard map[*Directory]*round // what the masters of each set said last, once done
+}
+
+// sets are those of a process, which is established at each by itself.
+type sets struct {
+	all  []*Directory
+	mu   sync.Mutex
+	look *look // the last for a lock
+}
+
+// looking returns the look for the lock of d, and whether it has yet to begin.
+func (s *sets) looking(d *Directory) (l *look, begins bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l = s.look; l == nil || poll.IsClosed(l.done) && d.first() != terms.Ended {
+		s.look = &look{done: make(chan struct{}), of: d}
+		return s.look, true
+	}
+	return l, false
+}
+
+// looks reports whether a look goes on.
+func (s *sets) looks() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.look != nil && !poll.IsClosed(s.look.done)
 }
 
 // Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others are
@@ -28,34 +53,30 @@ type look struct {
 //
 // The error is a [*poll.MajorityError] where too few masters answered.
 //
-// Cost: two round trips for a client that is not established; none else.
+// Cost: one round trip for a client that is not established, one more if others have other terms; none else.
 func (d *Directory) Admit(ctx context.Context, key string) error {
-	if d.Admitted() {
-		return nil
-	}
-	d.mu.Lock()
-	l := d.look
-	if l == nil || poll.IsClosed(l.done) && d.standing.MayLook(clock.Now()) {
-		l = &look{done: make(chan struct{})}
-		d.look = l
-		// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
-		go d.present(l)
-	}
-	d.mu.Unlock()
-	select {
-	case <-l.done:
-	case <-d.Closing():
-		return poll.ErrClosed
-	case <-ctx.Done():
-		return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
-	}
-	switch {
-	case l.rival != nil:
-		return poll.Fail("lock", key, d.explain(l.rival, true))
-	case l.heard == nil:
-		return poll.ErrClosed
-	case !d.Majority(told(l.heard)):
-		return d.Lost("lock", key, l.heard, poll.ErrNoQuorum, nil, nil)
+	for !d.Admitted() {
+		l, begins := d.sets.looking(d)
+		if begins {
+			// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
+			go l.run()
+		}
+		select {
+		case <-l.done:
+		case <-d.Closing():
+			return poll.ErrClosed
+		case <-ctx.Done():
+			return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
+		}
+		r := l.heard[d]
+		switch {
+		case r != nil && r.rival != nil:
+			return poll.Fail("lock", key, d.explain(r.rival, true))
+		case l.of == d && r == nil:
+			return poll.ErrClosed
+		case l.of == d && !d.Majority(r.Told):
+			return d.Lost("lock", key, r.ballot, poll.ErrNoQuorum, nil, nil)
+		}
 	}
 	return nil
 }
@@ -66,93 +87,75 @@ func (d *Directory) Admitted() bool {
 	return until != nil && clock.Until(*until) > 0 || !d.introduced()
 }
 
-// present drives the client's standing until it is established or refused. What it publishes then is sent
-// before any lock is asked for.
-func (d *Directory) present(l *look) {
+// first returns the first step of a client that is asked for a lock.
+func (d *Directory) first() terms.Do {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.standing.First(clock.Now())
+}
+
+// run drives the standing of a process until it is established at the set that it was asked for, or refused.
+func (l *look) run() {
 	defer close(l.done)
-	if !d.Begin() {
-		return
-	}
-	defer d.End()
-	among := d.All()
-	for do := terms.Look; do < terms.Settle; {
-		r := &terms.Round{Did: do, Of: d.Len(), Sent: clock.Now(), Pause: longestLook + rand.N(time.Second-longestLook)}
-		var asked string
-		if asked, l.heard = d.ask(do, among); do == terms.Look {
-			among = 0
-			for i := range l.heard.N {
-				if l.heard.In.Has(i) {
-					among |= 1 << i // a master that hangs is not waited for twice
-				}
+	for do := l.of.first(); do < terms.Ended; {
+		if l.step(do); l.heard[l.of] == nil {
+			return
+		}
+		for d, r := range l.heard {
+			if next := d.heard(r); d == l.of {
+				do = next
 			}
 		}
-		r.Told = told(l.heard)
-		d.mu.Lock()
-		r.Now = clock.Now()
-		own := d.ownTermsLocked(r.Now)
-		if own.Text() != asked && do == terms.Apply {
-			d.mu.Unlock() // it has met another master, and applies again
-			continue
-		}
-		l.rival = d.compareLocked(r.Now)
-		r.Refused = l.rival != nil
-		next := d.standing.Heard(r)
-		if next == terms.Settle {
-			d.settleLocked(own)
-		}
-		d.mu.Unlock()
-		if next == terms.Wait && do == terms.Apply {
-			for _, o := range d.all() {
-				o.Send(script.Withdraw(script.Candidate(d.by)), o.All(), poll.Nobody{})
-			}
-		}
-		do = next
 	}
-	if l.rival != nil {
-		d.names(l.rival)
-		d.mu.Lock()
-		d.tellLocked(l.rival)
-		d.mu.Unlock()
+	if r := l.heard[l.of]; r != nil && r.rival != nil {
+		l.of.names(r.rival)
+		l.of.mu.Lock()
+		l.of.tellLocked(r.rival)
+		l.of.mu.Unlock()
 	}
 }
 
-// settleLocked publishes what an established client does.
-func (d *Directory) settleLocked(own *terms.Terms) {
-	until, _ := d.standing.Until()
-	d.until.Store(&until)
-	now := clock.Now()
-	if record := d.recordLocked(own, 0, 1); record != nil {
-		d.published = true
-		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
-	}
-	for i, n := range d.Nodes {
-		n.Send(d.publish(own, d.by, terms.Life(d.id.Lease), i), d.receiver(own, now, true), i)
-		n.Noted(true)
-	}
-}
-
-// ask asks the masters, and meanwhile those of the client's other sets, which it does not wait for long. It returns
-// the text of the client's terms, and what its masters told once those in among have, or a majority has a while ago.
-func (d *Directory) ask(do terms.Do, among poll.Set) (text string, b *poll.Ballot) {
+// step carries out a step at the set that the look waits for, and at those others at which the process is not
+// established, which it does not wait for long.
+func (l *look) step(do terms.Do) {
 	late, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()
 	var asked sync.WaitGroup
-	for _, o := range d.all() {
-		if o != d && o.Begin() {
-			asked.Go(func() {
-				defer o.End()
-				o.hear(late, do, d.by, o.All())
-			})
+	var mu sync.Mutex
+	l.heard = make(map[*Directory]*round)
+	for _, d := range l.of.sets.all {
+		if d.Admitted() && d != l.of || !d.Begin() {
+			continue
 		}
+		ctx, own := late, do
+		if d == l.of {
+			ctx = context.Background()
+		} else if d.first() != terms.Join {
+			own = terms.Look
+		}
+		asked.Go(func() {
+			defer d.End()
+			r := d.hear(ctx, own)
+			mu.Lock()
+			l.heard[d] = r
+			mu.Unlock()
+		})
 	}
-	text, b = d.hear(context.Background(), do, d.by, among)
 	asked.Wait()
-	return text, b
 }
 
-// hear asks the masters for client by, which is this one, or that of another set of the process.
-func (d *Directory) hear(ctx context.Context, do terms.Do, by string, among poll.Set) (string, *poll.Ballot) {
-	if do == terms.Look {
+// round is a step at the masters of one set.
+type round struct {
+	terms.Round
+	text   string // that was published
+	ballot *poll.Ballot
+	rival  *rival // why the client is refused, nil if it is not
+}
+
+// hear asks the masters of one set how others use them, and publishes its terms unless it only looks. It waits until
+// all have told, or a majority has a while ago.
+func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
+	if do != terms.Stay {
 		d.Meet(ctx, longestLook)
 	}
 	enough, cancel := context.WithCancel(ctx)
@@ -163,20 +166,20 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, by string, among poll
 			waits = true
 			time.AfterFunc(longestLook, cancel)
 		}
-		return waits && among&^b.In == 0
+		return false
 	})
-	asked := clock.Now()
+	now := clock.Now()
 	d.mu.Lock()
-	own := d.ownTermsLocked(asked)
-	over := by == d.by && d.standing.Over(asked, d.id.Lease)
-	d.mu.Unlock()
+	own := d.ownTermsLocked(now)
 	cmd := script.LookAtUses()
-	if over {
-		cmd = script.Withdraw(by)
+	if d.published && d.standing.Free(now, d.id.Lease) {
+		cmd = script.Withdraw(d.by)
 	}
+	d.published = d.published || do != terms.Look
+	d.mu.Unlock()
 	for i, n := range d.Nodes {
-		if do == terms.Apply {
-			cmd = d.publish(own, script.Candidate(by), terms.Moment, i)
+		if do != terms.Look {
+			cmd = d.publish(own, i, do == terms.Join)
 		}
 		if n.Met() {
 			n.Send(cmd, p, i)
@@ -184,16 +187,46 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, by string, among poll
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	b, _ := p.Wait(enough)
+	r := &round{Round: terms.Round{Did: do, Sent: now, Of: d.Len()}, text: own.Text()}
+	r.ballot, _ = p.Wait(enough)
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	r.Told = told(r.ballot)
 	for i := range d.Nodes {
-		if b.In.Has(i) {
-			d.toldLocked(i, b.At(i), own, asked)
+		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len((*d.views.Load())[i].Uses) > 0 {
+			r.Others = true
 		}
 	}
-	d.compareLocked(clock.Now())
-	return own.Text(), b
+	return r
+}
+
+// heard takes in a round, and returns the next step. A client that is established keeps a record as well; one that
+// is refused takes back what it published.
+func (d *Directory) heard(r *round) terms.Do {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r.Now, r.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
+	own := d.ownTermsLocked(r.Now)
+	r.rival = d.compareLocked(r.Now)
+	if r.Refused = r.rival != nil; own.Text() != r.text && !r.Refused {
+		return r.Did // it has met another master
+	}
+	free := d.standing.Free(r.Now, d.id.Lease)
+	next := d.standing.Heard(&r.Round, d.id.Lease)
+	switch {
+	case d.standing.Established(r.Now):
+		until := d.standing.Until()
+		d.until.Store(&until)
+		if record := d.recordLocked(own, 0, 1); record != nil {
+			d.Deliver(record, d.All(), poll.Receiver(d.denied), true)
+		}
+		for _, n := range d.Nodes {
+			n.Noted(true)
+		}
+	case r.Refused && r.Did != terms.Look && free:
+		d.Send(script.Withdraw(d.by), d.All(), poll.Nobody{})
+	}
+	return next
 }
 
 // told returns how many masters have told of others, or refused to.

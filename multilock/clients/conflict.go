@@ -42,7 +42,7 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 			now := clock.Now()
 			if d.toldLocked(i, a, own, asked) && published {
 				d.standing.Kept(i, asked, now, d.id.Lease)
-				until, _ := d.standing.Until()
+				until := d.standing.Until()
 				d.until.Store(&until)
 			}
 			d.compareLocked(now)
@@ -71,7 +71,7 @@ func (d *Directory) toldLocked(i int, a script.Answer, own *terms.Terms, asked c
 // It reports conflicts that are new, and that are over, and returns one, nil if there is none.
 func (d *Directory) compareLocked(now clock.Instant) *rival {
 	own, live := d.ownTermsLocked(now), make(map[string]*rival)
-	for _, o := range d.all() {
+	for _, o := range d.sets.all {
 		views := o.views.Load()
 		if views == nil {
 			continue
@@ -133,14 +133,6 @@ func (d *Directory) names(r *rival) {
 	enough, cancel := context.WithTimeout(context.Background(), longestLookUp)
 	defer cancel()
 	awaitAll(enough, r.named)
-}
-
-// all returns the directories of all sets that the client has.
-func (d *Directory) all() []*Directory {
-	if d.others == nil {
-		return []*Directory{d}
-	}
-	return slices.Collect(maps.Values(d.others))
 }
 
 // explain returns the error of a conflict.
@@ -208,7 +200,7 @@ func (d *Directory) Ready(ctx context.Context) error {
 		return d.Unready("ready", "")
 	})
 	if err == nil && d.views.Load() == nil && d.introduced() && ctx.Err() == nil && d.Begin() {
-		d.hear(ctx, terms.Look, "", d.All())
+		d.hear(ctx, terms.Look)
 		d.End()
 		if err = d.refusal(); err != nil {
 			d.mu.Lock()

@@ -37,21 +37,20 @@ type Directory struct {
 	trace *tracer.Tracer // nil: nothing is traced
 	cache cache
 
-	part   Part
-	others map[string]*Directory           // those of the client's other sets, by ID
-	until  atomic.Pointer[clock.Instant]   // until when it is established; nil: it is not
-	known  atomic.Pointer[[]script.Master] // its masters, for the others
-	views  atomic.Pointer[[]terms.View]    // what the masters told last, for the others
+	part  Part
+	sets  *sets
+	until atomic.Pointer[clock.Instant]   // until when it is established; nil: it is not
+	known atomic.Pointer[[]script.Master] // its masters, for the others
+	views atomic.Pointer[[]terms.View]    // what the masters told last, for the others
 
 	by string // as which it publishes its terms
 
 	mu        sync.Mutex
 	standing  terms.Standing
-	look      *look  // the last for a lock
 	text      string // of its terms
 	at        [poll.Max]there
 	rivals    map[string]*rival // by their text
-	published bool              // it has a record at the masters
+	published bool              // the masters may have something of it
 }
 
 // Own is what the client has.
@@ -66,7 +65,9 @@ type Own interface {
 
 // New makes the directory of a client with these masters, which says nothing of itself until Introduce.
 func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
-	return &Directory{Masters: masters, own: own, trace: trace}
+	d := &Directory{Masters: masters, own: own, trace: trace}
+	d.sets = &sets{all: []*Directory{d}}
+	return d
 }
 
 // there is what a client knows of one master.
@@ -101,37 +102,38 @@ type Part struct {
 // Spread says that the client has one of several sets. It is called before Introduce.
 func (d *Directory) Spread(part Part) { d.part = part }
 
-// Beside names the clients of all sets of a process, by ID. It is called before any is asked for a lock.
-func (d *Directory) Beside(all map[string]*Directory) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.others = all
+// Join makes the clients of several sets those of one process. It is called before any is asked for a lock.
+func Join(all []*Directory) {
+	s := &sets{all: all}
+	for _, d := range all {
+		d.sets = s
+	}
 }
 
 // notes returns what is published at master i now, and asked there.
 func (d *Directory) notes(i int) []node.Note {
+	if d.sets.looks() {
+		return nil // it is about to publish
+	}
 	holds, waits := d.own.Busy()
 	now := clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.look != nil && !poll.IsClosed(d.look.done) {
-		return nil // a caller is about to publish
-	}
 	own := d.ownTermsLocked(now)
 	if !d.standing.Established(now) {
 		return []node.Note{{Cmd: script.LookAtUses(), To: d.receiver(own, now, false)}}
 	}
-	list := []node.Note{{Cmd: d.publish(own, d.by, terms.Life(d.id.Lease), i), To: d.receiver(own, now, true)}}
+	list := []node.Note{{Cmd: d.publish(own, i, false), To: d.receiver(own, now, true)}}
 	if record := d.recordLocked(own, holds, waits); record != nil {
 		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
 	}
 	return list
 }
 
-// publish returns the command that publishes own as by at master i.
-func (d *Directory) publish(own *terms.Terms, by string, life time.Duration, i int) *script.Command {
+// publish returns the command that publishes own at master i.
+func (d *Directory) publish(own *terms.Terms, i int, alone bool) *script.Command {
 	at, _ := d.Nodes[i].Time(clock.Now())
-	return own.Publish(by, life, at)
+	return own.Publish(d.by, terms.Life(d.id.Lease), at, alone)
 }
 
 // recordLocked returns the command that publishes the client's record, nil if it keeps none.
@@ -181,12 +183,12 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 		}
 	}
 	d.known.Store(&t.Masters)
-	for id, o := range d.others {
+	for _, o := range d.sets.all {
 		if masters := o.known.Load(); o != d && masters != nil {
 			if t.Others == nil {
 				t.Others = make(map[string][]script.Master)
 			}
-			t.Others[id] = *masters
+			t.Others[o.part.ID] = *masters
 		}
 	}
 	if text := t.Text(); text != d.text {
@@ -227,14 +229,11 @@ func (d *Directory) Retract() {
 	}
 	d.mu.Lock()
 	published := d.published
-	_, settled := d.standing.Until()
 	d.mu.Unlock()
 	for i, n := range d.Nodes {
 		n.Present(nil)
-		if settled {
-			n.Send(script.Withdraw(d.by), poll.Nobody{}, i)
-		}
 		if published {
+			n.Send(script.Withdraw(d.by), poll.Nobody{}, i)
 			n.Send(script.Retract(d.ID), poll.Nobody{}, i)
 		}
 	}

@@ -9,47 +9,43 @@ import (
 	"example.com/redlock/quorum"
 )
 
-const (
-	// Moment is for how long a candidate publishes its terms.
-	Moment = 5 * time.Second
-
-	// longest bounds how long a client is established without an answer, and how long its locks count.
-	longest = script.RecordLife / 2
-)
+// longest bounds how long a client is established without an answer, and how long its locks count.
+const longest = script.RecordLife / 2
 
 // Term is how long a client is established after it sent what a majority of its masters kept: two of its
 // longest leases, in which it publishes twice at least, and 30 s at most.
 func Term(lease time.Duration) time.Duration { return min(2*max(lease, time.Second), longest) }
 
-// Life is for how long an established client publishes its terms: for its term, and for the lock that it took
-// at the end of it.
+// Life is for how long a client publishes its terms: for its term, and for the lock that it took at the end of it.
 func Life(lease time.Duration) time.Duration { return Term(lease) + min(lease, longest) }
 
-// Do is what a client does next to be established.
+// Do is a step of a client that wants to be established.
 type Do uint8
 
 const (
-	Look   Do = iota // ask the masters how others use them, and publish nothing
-	Apply            // publish its terms as a candidate, and ask the same in one step
-	Settle           // publish them as established, and only then take locks
-	Wait             // nothing: it was refused, or too few masters have told
+	Look  Do = iota // ask the masters how others use them, and publish nothing
+	Join            // publish its terms at each master where nobody has others, and ask the same in one step
+	Stay            // publish them at all, since those of others fit
+	Ended           // it is established, or refused, or too few masters have told
 )
 
-// Round is a Look or an Apply that has ended.
+// Round is a step that has ended.
 type Round struct {
 	Did       Do
 	Sent, Now clock.Instant
 	Told, Of  int           // masters that told, or refuse to, which keeps nobody from a lock; of how many
+	Others    bool          // some told of others
 	Refused   bool          // others conflict with the client
 	Pause     time.Duration // until it may look again, if so
 }
 
-// Standing is where a client stands among those that use its masters. It is a newcomer at first, which takes
-// no lock, and publishes nothing before it has looked; a candidate for a round; and then established, which is
-// a lease: it lasts as long as the client refreshes what it published. Nothing that others publish ends it.
+// Standing is where a client stands among those that use its masters. It is a newcomer at first, which takes no
+// lock; and established once a majority of its masters have its terms, and none that told has any that conflict.
+// That is a lease: it lasts as long as the client refreshes what it published. Nothing that others publish ends it.
 //
 // Of two newcomers that conflict, one at least is refused: each publishes its terms and looks at those of
-// others in one step of a master, so at each master that both have asked, the second one finds the first.
+// others in one step of a master, so at each master that both have asked, the second one finds the first. A client
+// that is refused takes back what it has published.
 //
 // It reads no clock, and its zero value is a newcomer.
 type Standing struct {
@@ -57,44 +53,52 @@ type Standing struct {
 	until   clock.Instant   // established until then, if settled
 	kept    []clock.Instant // when each master was sent what it kept last
 	refused bool
-	pause   clock.Instant // no look before, if refused
+	pause   clock.Instant // no step before, if refused
 }
 
 // Established reports whether the client may take locks.
 func (s *Standing) Established(now clock.Instant) bool { return s.settled && now.Left(s.until) > 0 }
 
-// Until returns when the client ceases to be established. settled is false if it never was.
-func (s *Standing) Until() (until clock.Instant, settled bool) { return s.until, s.settled }
+// Until returns when the client ceases to be established.
+func (s *Standing) Until() clock.Instant { return s.until }
 
-// Over reports whether a client with this longest lease was established, and what it took then has ended: what it
-// sent before may have come late, and be taken back.
-func (s *Standing) Over(now clock.Instant, lease time.Duration) bool {
-	return s.settled && now.Left(s.until.Add(min(lease, longest))) <= 0
+// Free reports whether a client with this longest lease has nothing that it took while it was established: what it
+// published, or sent and came late, may be taken back.
+func (s *Standing) Free(now clock.Instant, lease time.Duration) bool {
+	return !s.settled || now.Left(s.until.Add(min(lease, longest))) <= 0
 }
 
-// MayLook reports whether a newcomer that is asked for a lock looks at how others use its masters.
-func (s *Standing) MayLook(now clock.Instant) bool {
-	return !s.Established(now) && !(s.refused && now.Left(s.pause) > 0)
+// First returns the first step of a newcomer that is asked for a lock. One that was refused, or established, looks.
+func (s *Standing) First(now clock.Instant) Do {
+	switch {
+	case s.Established(now) || s.refused && now.Left(s.pause) > 0:
+		return Ended
+	case s.refused || s.settled:
+		return Look
+	}
+	return Join
 }
 
 // Begin makes the client a newcomer: it has met a master that it did not know when it was established.
 func (s *Standing) Begin(now clock.Instant) { s.until = now }
 
-// Heard takes in a round, and returns what to do next.
-func (s *Standing) Heard(r *Round) Do {
+// Heard takes in a step, and returns the next.
+func (s *Standing) Heard(r *Round, lease time.Duration) Do {
 	s.refused = r.Refused
 	switch {
 	case r.Refused:
 		s.pause = r.Now.Add(r.Pause)
-		return Wait
+		return Ended
 	case !majority(r.Of, r.Told):
-		return Wait
+		return Ended
 	case r.Did == Look:
-		return Apply
+		return Join
+	case r.Did == Join && r.Others:
+		return Stay
 	}
-	s.settled, s.until = true, r.Sent.Add(Moment)
-	s.kept = slices.Repeat([]clock.Instant{r.Sent.Add(-script.RecordLife)}, r.Of)
-	return Settle
+	s.settled, s.until = true, r.Sent.Add(Term(lease))
+	s.kept = slices.Repeat([]clock.Instant{r.Sent}, r.Of)
+	return Ended
 }
 
 // Kept takes in that master i has kept what an established client with this longest lease sent it at sent. A

@@ -54,6 +54,7 @@ type member struct {
 	runs    map[int]int // that it knows
 	stopped time.Duration
 	gone    bool          // killed, or closed
+	sent    time.Duration // when it published its terms last; it has taken back what it published before a negative one
 	holds   time.Duration // what it has taken ends then
 	busy    bool
 	refused time.Duration // since when; 0: it is not
@@ -89,9 +90,15 @@ func (w *walk) own(c *member) *Terms {
 	return t
 }
 
-// tell publishes own at the masters of c, as by, for life. With none it looks, and takes back what by published.
-func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, answered func(i int, v View)) {
+// tell publishes own at the masters of c, for life. With none it looks, and takes back what by published.
+func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, alone bool, answered func(i int, v View)) {
 	asked, text := w.instant(), own.Text()
+	switch {
+	case life > 0:
+		c.sent = w.now
+	case by != "-":
+		c.sent = -time.Hour
+	}
 	for k, i := range c.list {
 		m := w.masters[i]
 		sent := w.now + m.ahead
@@ -103,12 +110,14 @@ func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, answer
 		}
 		w.after(late(), func() {
 			now := w.now + m.ahead
-			m.uses = slices.DeleteFunc(m.uses, func(u use) bool { return u.by == by || u.by == by+"?" || u.ends <= now || u.ends > now+2*time.Minute })
+			m.uses = slices.DeleteFunc(m.uses, func(u use) bool { return u.by == by && !alone || u.ends <= now || u.ends > now+2*time.Minute })
 			v := View{Master: Master{Run: fmt.Sprint(i, ".", m.run)}, At: asked}
 			for _, u := range m.uses {
-				v.Uses = append(v.Uses, script.Use{Terms: u.terms, Text: u.text, By: u.by})
+				if u.text != text {
+					v.Uses = append(v.Uses, script.Use{Terms: u.terms, Text: u.text, By: u.by})
+				}
 			}
-			if life > 0 {
+			if life > 0 && !(alone && len(v.Uses) > 0) {
 				m.uses = append(m.uses, use{by, text, own, min(now, sent+2*time.Second) + life})
 			}
 			w.after(late(), func() { w.run(c, func() { answered(k, v) }) })
@@ -119,18 +128,18 @@ func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, answer
 // ask is a caller of c that wants a lock.
 func (w *walk) ask(c *member) {
 	w.after(w.upTo(2*time.Second), func() { w.run(c, func() { w.ask(c) }) })
-	if !c.busy && c.MayLook(w.instant()) {
+	if do := c.First(w.instant()); !c.busy && do != Ended {
 		c.busy = true
-		w.round(c, Look)
+		w.round(c, do)
 	}
 }
 
 func (w *walk) round(c *member, did Do) {
-	own, by, life := w.own(c), "-", time.Duration(0)
-	if did == Apply {
-		by, life = script.Candidate(c.name), Moment
-	} else if c.Over(w.instant(), c.lease) {
-		by = c.name
+	own, by, life := w.own(c), c.name, Life(c.lease)
+	if did == Look {
+		if life = 0; !c.Free(w.instant(), c.lease) {
+			by = "-"
+		}
 	}
 	r := &Round{Did: did, Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
 	views, over := make([]View, len(c.list)), false
@@ -140,22 +149,24 @@ func (w *walk) round(c *member, did Do) {
 		}
 		over, r.Now = true, w.instant()
 		r.Refused = len(Rivals(own, views, r.Now)) > 0
-		switch do := c.Heard(r); {
-		case do == Apply:
-			w.round(c, Apply)
+		free := c.Free(r.Now, c.lease)
+		if do := c.Heard(r, c.lease); do != Ended {
+			w.round(c, do)
 			return
-		case do == Settle:
+		}
+		switch {
+		case c.Established(r.Now):
 			w.established(c)
-			w.publish(c)
-		case did == Apply:
-			w.tell(c, by, 0, own, func(int, View) {})
+		case r.Refused && did != Look && free:
+			w.tell(c, by, 0, own, false, func(int, View) {})
 		}
 		c.busy = false
 	}
-	w.tell(c, by, life, own, func(i int, v View) {
+	w.tell(c, by, life, own, did == Join, func(i int, v View) {
 		if views[i] = v; over {
 			return
 		}
+		r.Others = r.Others || len(v.Uses) > 0
 		if r.Told++; r.Told == len(c.list) {
 			end()
 		} else if r.Told == len(c.list)/2+1 {
@@ -166,7 +177,7 @@ func (w *walk) round(c *member, did Do) {
 
 func (w *walk) publish(c *member) {
 	sent := w.instant()
-	w.tell(c, c.name, Life(c.lease), w.own(c), func(i int, _ View) { c.Kept(i, sent, w.instant(), c.lease) })
+	w.tell(c, c.name, Life(c.lease), w.own(c), false, func(i int, _ View) { c.Kept(i, sent, w.instant(), c.lease) })
 }
 
 // beat is the regular publication of c.
@@ -197,7 +208,7 @@ func (w *walk) leave(c *member, closed bool) {
 	w.took(c)
 	if c.gone = true; closed {
 		c.holds = 0
-		w.tell(c, c.name, 0, w.own(c), nil)
+		w.tell(c, c.name, 0, w.own(c), false, nil)
 	}
 }
 
@@ -256,7 +267,7 @@ func (w *walk) check() {
 	for _, c := range w.clients {
 		w.took(c)
 		alone := !slices.ContainsFunc(w.clients, func(o *member) bool {
-			return conflict(c, o) && (!o.gone || w.now < o.holds-o.lease+Life(o.lease))
+			return conflict(c, o) && (!o.gone || w.now < o.sent+Life(o.lease))
 		})
 		switch {
 		case !alone || c.gone || c.stopped > w.now || c.Established(w.instant()):
@@ -296,7 +307,7 @@ func TestStandingLong(t *testing.T) {
 					w.leave(c, n == 5)
 				case n < 10:
 					w.took(c)
-					c.stopped = w.now + w.upTo(2*time.Minute)
+					c.stopped = max(c.stopped, w.now+w.upTo(2*time.Minute))
 				case n < 11:
 					w.restart(w.masters[i], i)
 				default:

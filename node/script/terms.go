@@ -145,26 +145,28 @@ func shared(masters []Master) []Master {
 const OnHost = " on "
 
 // Publish publishes the terms at a master for life, in place of what client published there before, and asks
-// for those of others. ReadUses reads the reply. sent is what the master's clock shows, as far as is known, or
-// zero: what it gets more than 2 s later counts for so much less, as that of a client that ended meanwhile.
+// for those of others. ReadUses reads the reply. One that is alone publishes nothing where others have other
+// terms. sent is what the master's clock shows, as far as is known, or zero: what it gets more than 2 s later
+// counts for so much less, as that of a client that ended meanwhile.
 //
 // Cost: one script call, some 30 µs of the master's time.
-func (t *Terms) Publish(client string, life time.Duration, sent time.Time) *Command {
+func (t *Terms) Publish(client string, life time.Duration, sent time.Time, alone bool) *Command {
 	var at int64
 	if !sent.IsZero() {
 		at = sent.UnixMilli()
 	}
-	return uses(client, life.Milliseconds(), t.Text(), at)
+	how := ""
+	if alone {
+		how = "alone"
+	}
+	return uses(client, life.Milliseconds(), t.Text(), at, how)
 }
-
-// Candidate is what a client publishes its terms as before it is established.
-func Candidate(client string) string { return client + "?" }
 
 // LookAtUses asks how clients use a master. ReadUses reads the reply. Cost: one script call.
 func LookAtUses() *Command { return Withdraw("-") }
 
 // Withdraw takes back what client published, and asks as LookAtUses does. Cost: one script call.
-func Withdraw(client string) *Command { return uses(client, 0, "", 0) }
+func Withdraw(client string) *Command { return uses(client, 0, "", 0, "") }
 
 // usesSource is the script. It is rare, so it is sent whole each time.
 var usesSource = text("uses.lua")
@@ -177,7 +179,7 @@ func uses(args ...any) *Command {
 type Use struct {
 	*Terms
 	Text string // of the terms, as they were published
-	By   string // the client that published them last; its record has this ID
+	By   string // a client that has them; its record has this ID
 }
 
 const (
@@ -198,7 +200,7 @@ func ReadUses(reply any) (list []Use, ok bool) {
 	for w := range slices.Chunk(words, 2) {
 		var t Terms
 		if len(w[1]) <= longestTerms && json.Unmarshal([]byte(w[1]), &t) == nil && len(t.Masters) > 0 && len(t.Masters) <= maxMasters {
-			list = append(list, Use{Terms: &t, Text: w[1], By: strings.TrimSuffix(w[0], "?")}) // else they are not of our kind
+			list = append(list, Use{Terms: &t, Text: w[1], By: w[0]}) // else they are not of our kind
 		}
 	}
 	return list, true
