@@ -153,19 +153,16 @@ func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 	return why
 }
 
-// refusal returns why this client would be refused, as far as masters have told; nil if it would not, or is
+// refusal returns what this client would be refused for, as far as masters have told; nil if it would not, or is
 // established.
-func (d *Directory) refusal() error {
+func (d *Directory) refusal() *rival {
 	now := clock.Now()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.standing.Established(now) || !d.introduced() {
 		return nil
 	}
-	if r := d.compareLocked(now); r != nil {
-		return d.explainLocked(r, true)
-	}
-	return nil
+	return d.compareLocked(now)
 }
 
 // Conflict returns a [*terms.ConflictError] if other clients use the masters in a way that does not go together
@@ -173,8 +170,8 @@ func (d *Directory) refusal() error {
 //
 // Cost: nothing is sent.
 func (d *Directory) Conflict() error {
-	if err := d.refusal(); err != nil {
-		return err
+	if r := d.refusal(); r != nil {
+		return d.explain(r, true)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,24 +190,21 @@ func (d *Directory) Conflict() error {
 //
 // Cost: nothing is sent, but the first time one command to each master.
 func (d *Directory) Ready(ctx context.Context) error {
+	var r *rival
 	err := d.Await(ctx, func() error {
-		if err := d.refusal(); err != nil {
-			return err
+		if r = d.refusal(); r != nil {
+			return nil // it is not waited for
 		}
 		return d.Unready("ready", "")
 	})
-	if err == nil && d.views.Load() == nil && d.introduced() && ctx.Err() == nil && d.Begin() {
+	if err == nil && r == nil && d.views.Load() == nil && d.introduced() && ctx.Err() == nil && d.Begin() {
 		d.hear(ctx, terms.Look)
 		d.End()
-		if err = d.refusal(); err != nil {
-			d.mu.Lock()
-			r := d.firstLocked(false)
-			d.mu.Unlock()
-			if r != nil {
-				d.names(r)
-				err = d.refusal()
-			}
-		}
+		r = d.refusal()
+	}
+	if r != nil {
+		d.names(r)
+		return d.explain(r, true)
 	}
 	return err
 }
