@@ -34,18 +34,11 @@ type sets struct {
 func (s *sets) looking(d *Directory) (l *look, begins bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l = s.look; l == nil || poll.IsClosed(l.done) && d.first() != terms.Ended {
+	if l = s.look; l == nil || poll.IsClosed(l.done) && d.standing.First(clock.Now()) != terms.Ended {
 		s.look = &look{done: make(chan struct{}), of: d}
 		return s.look, true
 	}
 	return l, false
-}
-
-// looks reports whether a look goes on.
-func (s *sets) looks() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.look != nil && !poll.IsClosed(s.look.done)
 }
 
 // Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others are
@@ -89,8 +82,8 @@ func (d *Directory) Admitted() bool {
 
 // first returns the first step of a client that is asked for a lock.
 func (d *Directory) first() terms.Do {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	return d.standing.First(clock.Now())
 }
 
@@ -109,9 +102,9 @@ func (l *look) run() {
 	}
 	if r := l.heard[l.of]; r != nil && r.rival != nil {
 		l.of.names(r.rival)
-		l.of.mu.Lock()
+		l.of.sets.mu.Lock()
 		l.of.tellLocked(r.rival)
-		l.of.mu.Unlock()
+		l.of.sets.mu.Unlock()
 	}
 }
 
@@ -169,14 +162,14 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 		return false
 	})
 	now := clock.Now()
-	d.mu.Lock()
+	d.sets.mu.Lock()
 	own := d.ownTermsLocked(now)
 	cmd := script.LookAtUses()
 	if d.published && d.standing.Free(now, d.id.Lease) {
 		cmd = script.Withdraw(d.by)
 	}
 	d.published = d.published || do != terms.Look
-	d.mu.Unlock()
+	d.sets.mu.Unlock()
 	for i, n := range d.Nodes {
 		if do != terms.Look {
 			cmd = d.publish(own, i, do == terms.Join)
@@ -189,11 +182,11 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 	}
 	r := &round{Round: terms.Round{Did: do, Sent: now, Of: d.Len()}, text: own.Text()}
 	r.ballot, _ = p.Wait(enough)
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	r.Told = told(r.ballot)
 	for i := range d.Nodes {
-		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len((*d.views.Load())[i].Uses) > 0 {
+		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len(d.views[i].Uses) > 0 {
 			r.Others = true
 		}
 	}
@@ -203,8 +196,8 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 // heard takes in a round, and returns the next step. A client that is established keeps a record as well; one that
 // is refused takes back what it published.
 func (d *Directory) heard(r *round) terms.Do {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	r.Now, r.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
 	own := d.ownTermsLocked(r.Now)
 	r.rival = d.compareLocked(r.Now)

@@ -37,8 +37,8 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 		// Goroutines: one, since what a master told takes time to read. It waits for nobody.
 		go func() {
 			defer d.End()
-			d.mu.Lock()
-			defer d.mu.Unlock()
+			d.sets.mu.Lock()
+			defer d.sets.mu.Unlock()
 			now := clock.Now()
 			if d.toldLocked(i, a, own, asked) && published {
 				d.standing.Kept(i, asked, now, d.id.Lease)
@@ -57,13 +57,8 @@ func (d *Directory) toldLocked(i int, a script.Answer, own *terms.Terms, asked c
 		return false
 	}
 	d.deniedLocked(i, a)
-	views := make([]terms.View, len(d.Nodes))
-	if seen := d.views.Load(); seen != nil {
-		copy(views, *seen)
-	}
-	views[i] = terms.View{Master: own.Masters[i], At: asked}
-	views[i].Uses, _ = script.ReadUses(a.Reply)
-	d.views.Store(&views)
+	d.views[i] = terms.View{Master: own.Masters[i], At: asked}
+	d.views[i].Uses, _ = script.ReadUses(a.Reply)
 	return true
 }
 
@@ -72,11 +67,7 @@ func (d *Directory) toldLocked(i int, a script.Answer, own *terms.Terms, asked c
 func (d *Directory) compareLocked(now clock.Instant) *rival {
 	own, live := d.ownTermsLocked(now), make(map[string]*rival)
 	for _, o := range d.sets.all {
-		views := o.views.Load()
-		if views == nil {
-			continue
-		}
-		for _, found := range terms.Rivals(own, *views, now) {
+		for _, found := range terms.Rivals(own, o.views, now) {
 			r := d.rivals[found.Text]
 			if r == nil {
 				r = &rival{seen: now, from: o, named: o.lookUp(found.By)}
@@ -137,8 +128,8 @@ func (d *Directory) names(r *rival) {
 
 // explain returns the error of a conflict.
 func (d *Directory) explain(r *rival, refused bool) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	return d.explainLocked(r, refused)
 }
 
@@ -157,12 +148,19 @@ func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 // established.
 func (d *Directory) refusal() *rival {
 	now := clock.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	if d.standing.Established(now) || !d.introduced() {
 		return nil
 	}
 	return d.compareLocked(now)
+}
+
+// heardAny reports whether a master has told how others use it.
+func (d *Directory) heardAny() bool {
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	return slices.ContainsFunc(d.views, func(v terms.View) bool { return v.Master != script.Master{} })
 }
 
 // Conflict returns a [*terms.ConflictError] if other clients use the masters in a way that does not go together
@@ -173,8 +171,8 @@ func (d *Directory) Conflict() error {
 	if r := d.refusal(); r != nil {
 		return d.explain(r, true)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	if r := d.firstLocked(true); r != nil {
 		return d.explainLocked(r, false)
 	}
@@ -197,7 +195,7 @@ func (d *Directory) Ready(ctx context.Context) error {
 		}
 		return d.Unready("ready", "")
 	})
-	if err == nil && r == nil && d.views.Load() == nil && d.introduced() && ctx.Err() == nil && d.Begin() {
+	if err == nil && r == nil && !d.heardAny() && d.introduced() && ctx.Err() == nil && d.Begin() {
 		d.hear(ctx, terms.Look)
 		d.End()
 		r = d.refusal()

@@ -33,8 +33,8 @@ func TestWhatARestartExplains(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, log := directoryOf(t, redlocktest.Start(t, 3))
 				d.id.Name = "test"
-				d.mu.Lock()
-				defer d.mu.Unlock()
+				d.sets.mu.Lock()
+				defer d.sets.mu.Unlock()
 				own := d.ownTermsLocked(clock.Now())
 				theirs := &terms.Terms{Guard: 30_000, Masters: []terms.Master{own.Masters[0], {Run: "x"}, {Run: "y"}}}
 				for _, seen := range tt.seen {

@@ -4,7 +4,6 @@
 package clients
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,14 +37,12 @@ type Directory struct {
 	cache cache
 
 	part  Part
-	sets  *sets
-	until atomic.Pointer[clock.Instant]   // until when it is established; nil: it is not
-	known atomic.Pointer[[]script.Master] // its masters, for the others
-	views atomic.Pointer[[]terms.View]    // what the masters told last, for the others
+	by    string                        // as which it publishes its terms
+	until atomic.Pointer[clock.Instant] // until when it is established; nil: it is not
 
-	by string // as which it publishes its terms
-
-	mu        sync.Mutex
+	sets      *sets // whose mutex guards the following
+	masters   []script.Master
+	views     []terms.View // what the masters told last
 	standing  terms.Standing
 	text      string // of its terms
 	at        [poll.Max]there
@@ -65,7 +62,7 @@ type Own interface {
 
 // New makes the directory of a client with these masters, which says nothing of itself until Introduce.
 func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
-	d := &Directory{Masters: masters, own: own, trace: trace}
+	d := &Directory{Masters: masters, own: own, trace: trace, views: make([]terms.View, len(masters.Nodes))}
 	d.sets = &sets{all: []*Directory{d}}
 	return d
 }
@@ -112,13 +109,13 @@ func Join(all []*Directory) {
 
 // notes returns what is published at master i now, and asked there.
 func (d *Directory) notes(i int) []node.Note {
-	if d.sets.looks() {
-		return nil // it is about to publish
-	}
 	holds, waits := d.own.Busy()
 	now := clock.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	if l := d.sets.look; l != nil && !poll.IsClosed(l.done) {
+		return nil // a caller is about to publish
+	}
 	own := d.ownTermsLocked(now)
 	if !d.standing.Established(now) {
 		return []node.Note{{Cmd: script.LookAtUses(), To: d.receiver(own, now, false)}}
@@ -182,13 +179,13 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 			m.Run = ""
 		}
 	}
-	d.known.Store(&t.Masters)
+	d.masters = t.Masters
 	for _, o := range d.sets.all {
-		if masters := o.known.Load(); o != d && masters != nil {
+		if o != d && o.masters != nil {
 			if t.Others == nil {
 				t.Others = make(map[string][]script.Master)
 			}
-			t.Others[o.part.ID] = *masters
+			t.Others[o.part.ID] = o.masters
 		}
 	}
 	if text := t.Text(); text != d.text {
@@ -205,9 +202,9 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 // denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
 // harms no lock.
 func (d *Directory) denied(i int, a script.Answer) {
-	if a.Outcome == script.Failed { // what a node answers at once may be told with d.mu held
-		d.mu.Lock()
-		defer d.mu.Unlock()
+	if a.Outcome == script.Failed { // what a node answers at once may be told with the mutex held
+		d.sets.mu.Lock()
+		defer d.sets.mu.Unlock()
 		d.deniedLocked(i, a)
 	}
 }
@@ -227,9 +224,9 @@ func (d *Directory) Retract() {
 	if !d.introduced() {
 		return
 	}
-	d.mu.Lock()
+	d.sets.mu.Lock()
 	published := d.published
-	d.mu.Unlock()
+	d.sets.mu.Unlock()
 	for i, n := range d.Nodes {
 		n.Present(nil)
 		if published {

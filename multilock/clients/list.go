@@ -53,9 +53,9 @@ func (d *Directory) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 			return len(seen) < maxListed
 		})
 	})
-	d.mu.Lock()
+	d.sets.mu.Lock()
 	own := d.ownTermsLocked(clock.Now())
-	d.mu.Unlock()
+	d.sets.mu.Unlock()
 	list := make([]terms.ClientInfo, 0, len(all))
 	for client, s := range all {
 		info := d.info(client, s.newest)

@@ -188,8 +188,8 @@ func (d *Directory) Blocked(key, owner string, kept time.Duration) {
 // self returns what the client says of itself.
 func (d *Directory) self() *terms.ClientInfo {
 	holds, waits := d.own.Busy()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	return &terms.ClientInfo{
 		ID: d.ID, Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, Version: d.id.Version, PID: d.id.PID, Since: d.id.Since,
 		Holds: holds, Waits: waits, Terms: *d.ownTermsLocked(clock.Now()),
