@@ -95,7 +95,7 @@ func (l *look) run() {
 			return
 		}
 		for d, r := range l.heard {
-			if next := d.heard(r); d == l.of {
+			if next := d.heard(r, d == l.of); d == l.of {
 				do = next
 			}
 		}
@@ -194,8 +194,8 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 }
 
 // heard takes in a round, and returns the next step. A client that is established keeps a record as well; one that
-// is refused takes back what it published.
-func (d *Directory) heard(r *round) terms.Do {
+// is refused takes back what it published. What is gathered is written together with the lock that follows.
+func (d *Directory) heard(r *round, gathered bool) terms.Do {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	r.Now, r.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
@@ -211,7 +211,7 @@ func (d *Directory) heard(r *round) terms.Do {
 		until := d.standing.Until()
 		d.until.Store(&until)
 		if record := d.recordLocked(own, 0, 1); record != nil {
-			d.Deliver(record, d.All(), poll.Receiver(d.denied), true)
+			d.Deliver(record, d.All(), poll.Receiver(d.denied), gathered)
 		}
 		for _, n := range d.Nodes {
 			n.Noted(true)
