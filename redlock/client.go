@@ -26,7 +26,7 @@ type Client struct {
 
 // New makes a client, which connects to the masters in the background. New does not fail if masters
 // cannot be reached. Call Close when done.
-func New(cfg Config) (*Client, error) { return newClient(cfg, clients.Part{}) }
+func New(cfg Config) (*Client, error) { return newClient(cfg, clients.Part{Of: new(clients.Sets)}) }
 
 // newClient is New for one of several sets, or for none.
 func newClient(cfg Config, part clients.Part) (*Client, error) {

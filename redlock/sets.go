@@ -59,19 +59,15 @@ func NewSets(cfg SetsConfig) (*Sets, error) {
 		return nil, err
 	}
 	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next}
+	all := new(clients.Sets)
 	for id, of := range cfg.Sets {
-		c, err := newClient(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
+		c, err := newClient(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next, Of: all})
 		if err != nil {
 			_ = s.Close()
 			return nil, fmt.Errorf("set %q: %w", id, err)
 		}
 		s.clients[id] = c
 	}
-	var all []*clients.Directory
-	for _, c := range s.clients {
-		all = append(all, c.masters.Directory)
-	}
-	clients.Join(all)
 	return s, nil
 }
 

@@ -3,6 +3,7 @@ package clients
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,15 +24,15 @@ type look struct {
 	heard map[*Directory]*round // what the masters of each set said last, once done
 }
 
-// sets are those of a process, which is established at each by itself.
-type sets struct {
+// Sets are those of a process, which is established at each by itself. It has one look at a time for all of them.
+type Sets struct {
 	all  []*Directory
 	mu   sync.Mutex
 	look *look // the last for a lock
 }
 
 // looking returns the look for the lock of d, and whether it has yet to begin.
-func (s *sets) looking(d *Directory) (l *look, begins bool) {
+func (s *Sets) looking(d *Directory) (l *look, begins bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l = s.look; l == nil || poll.IsClosed(l.done) && d.standing.First(clock.Now()) != terms.Ended {
@@ -116,7 +117,10 @@ func (l *look) step(do terms.Do) {
 	var asked sync.WaitGroup
 	var mu sync.Mutex
 	l.heard = make(map[*Directory]*round)
-	for _, d := range l.of.sets.all {
+	l.of.sets.mu.Lock()
+	all := slices.Clone(l.of.sets.all)
+	l.of.sets.mu.Unlock()
+	for _, d := range all {
 		if d.Admitted() && d != l.of || !d.Begin() {
 			continue
 		}

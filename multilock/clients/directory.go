@@ -40,7 +40,7 @@ type Directory struct {
 	by    string                        // as which it publishes its terms
 	until atomic.Pointer[clock.Instant] // until when it is established; nil: it is not
 
-	sets      *sets // whose mutex guards the following
+	sets      *Sets // whose mutex guards the following
 	masters   []script.Master
 	views     []terms.View // what the masters told last
 	standing  terms.Standing
@@ -63,7 +63,7 @@ type Own interface {
 // New makes the directory of a client with these masters, which says nothing of itself until Introduce.
 func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
 	d := &Directory{Masters: masters, own: own, trace: trace, views: make([]terms.View, len(masters.Nodes))}
-	d.sets = &sets{all: []*Directory{d}}
+	d.sets = &Sets{all: []*Directory{d}}
 	return d
 }
 
@@ -94,17 +94,15 @@ func (d *Directory) Introduce(id Identity) {
 type Part struct {
 	ID        string   // empty: it has no others
 	Now, Next []string // IDs of the sets that names are spread over, and of those that they will be; sorted
+	Of        *Sets    // those of the process
 }
 
 // Spread says that the client has one of several sets. It is called before Introduce.
-func (d *Directory) Spread(part Part) { d.part = part }
-
-// Join makes the clients of several sets those of one process. It is called before any is asked for a lock.
-func Join(all []*Directory) {
-	s := &sets{all: all}
-	for _, d := range all {
-		d.sets = s
-	}
+func (d *Directory) Spread(part Part) {
+	d.part, d.sets = part, part.Of
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	d.sets.all = append(d.sets.all, d)
 }
 
 // notes returns what is published at master i now, and asked there.
