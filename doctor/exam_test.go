@@ -43,6 +43,7 @@ func well(n int) []node.Facts {
 			Trips:   []time.Duration{time.Millisecond, 2 * time.Millisecond, time.Millisecond},
 			Scripts: []time.Duration{2 * time.Millisecond},
 			Clock:   node.ClockFacts{Known: true, Offset: time.Duration(i) * time.Millisecond, Over: 2 * time.Second},
+			Users:   map[string]script.Record{"orders": {Name: "orders", Host: "h", PID: 1}, "reports": {Name: "reports", Host: "h", PID: 1}},
 		}
 	}
 	return facts
@@ -227,8 +228,8 @@ func TestFindings(t *testing.T) {
 			f.Unseen = []node.Refusal{{What: "SLOWLOG", Err: noperm}, {What: "SCAN", Err: noperm}}
 		}, "unseen", Note, "SLOWLOG, SCAN refused (NOPERM", "as a user that may"},
 		{"unseen in a cluster", func(f *node.Facts) {
-			f.Unseen = []node.Refusal{{What: "HGETALL redlock_sets", Err: redis.Error("CLUSTERDOWN Hash slot not served")}}
-		}, "unseen", Note, "HGETALL redlock_sets refused (CLUSTERDOWN", "use plain masters"},
+			f.Unseen = []node.Refusal{{What: "redlock_sets", Err: redis.Error("CLUSTERDOWN Hash slot not served")}}
+		}, "unseen", Note, "redlock_sets refused (CLUSTERDOWN", "use plain masters"},
 		{"unseen without the command", func(f *node.Facts) {
 			f.Unseen = []node.Refusal{{What: "CONFIG GET", Err: redis.Error("ERR unknown command 'CONFIG', with args beginning with: 'GET' 'save' ")}}
 		}, "unseen", Note, "CONFIG GET refused (ERR unknown command 'CONFIG')", "look by hand"},
@@ -447,7 +448,7 @@ func TestOwnLeases(t *testing.T) {
 		{redlock.Config{Lease: time.Second, RestartGuard: time.Minute}, ""},
 		{redlock.Config{Lease: time.Second, RestartGuard: redlock.GuardOff}, ""},
 		{redlock.Config{Lease: 5 * time.Minute}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 5m0s and 5m0s"},
-		{redlock.Config{Lease: 2 * time.Second}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 2s and 2s"},
+		{redlock.Config{Lease: 2 * time.Second, RestartGuard: 2 * time.Second}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 2s and 2s"},
 	} {
 		tt.cfg.Masters = []string{"m1"}
 		facts := well(5)
@@ -463,9 +464,9 @@ const fiveRuns = "00000000 00000001 00000002 00000003 00000004"
 
 // inUse is the use of masters with these run ids by a client that is called name.
 func inUse(name, runs string) script.Use {
-	u := script.Use{Terms: script.Terms{Lease: 30_000, Guard: 30_000}, Last: 1, Client: name, Record: &script.Record{Name: name, Host: "h", PID: 1}}
+	u := script.Use{Terms: &script.Terms{Lease: 30_000, Guard: 30_000}, By: name}
 	for run := range strings.FieldsSeq(runs) {
-		u.Masters = append(u.Masters, script.NewMaster(run, ""))
+		u.Masters = append(u.Masters, script.Master{Run: run})
 	}
 	return u
 }
@@ -475,15 +476,11 @@ func inUse(name, runs string) script.Use {
 func TestOtherSets(t *testing.T) {
 	const other = "00000000 11111111 22222222"
 	part := func(u script.Use, id string) script.Use { u.Part = id; return u }
-	late, refused := inUse("orders", other), inUse("orders", other)
-	late.Last = -2 * published.Milliseconds()
-	refused.Refused = true
+	elsewhere := part(inUse("orders", other), "2")
 	for _, uses := range [][]script.Use{
 		{inUse("orders", fiveRuns)},
 		{inUse("orders", "00000000 00000001 00000002 00000003")},
-		{late},
-		{refused},
-		{part(inUse("orders", fiveRuns), "1"), part(inUse("orders", other), "2")},
+		{part(inUse("orders", fiveRuns), "1"), elsewhere},
 	} {
 		facts := well(5)
 		facts[1].Uses = uses
@@ -492,6 +489,12 @@ func TestOtherSets(t *testing.T) {
 		}
 	}
 	facts := well(5)
+	facts[0].Info, facts[0].Err = nil, node.ErrTimeout // as one of two sets that share a master
+	facts[1].Uses = []script.Use{part(inUse("orders", fiveRuns), "1"), elsewhere}
+	if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
+		t.Errorf("two sets, of which one has a master that is down: got %+v", found)
+	}
+	facts = well(5)
 	facts[2].Info["uptime_in_seconds"] = "30"
 	facts[1].Uses = []script.Use{inUse("orders", "00000000 00000001 99999999 00000003 00000004")}
 	if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
@@ -515,7 +518,7 @@ func TestOtherSets(t *testing.T) {
 func TestUsesUnseen(t *testing.T) {
 	facts := well(3)
 	for i := range facts {
-		facts[i].Unseen = []node.Refusal{{What: "HGETALL redlock_sets", Err: redis.Error("NOPERM")}}
+		facts[i].Unseen = []node.Refusal{{What: "redlock_sets", Err: redis.Error("NOPERM")}}
 	}
 	for _, f := range examined(t, off, facts).Findings {
 		if f.ID == "other-sets" {

@@ -39,7 +39,7 @@ func TestBesideAFleet(t *testing.T) {
 		}
 		for _, want := range []Finding{
 			{ID: "restart-guard", Severity: Error, Verdict: "bold … has its restart guard off, but with appendonly no a restart forgets locks"},
-			{ID: "leases", Severity: Warning, Verdict: "brief … takes leases of 10s with a restart guard of 10s, and here they are 1m0s and 1m0s"},
+			{ID: "leases", Severity: Warning, Verdict: "brief … takes leases of 10s with a restart guard of 30s, and here they are 1m0s and 1m0s"},
 		} {
 			client, says, _ := strings.Cut(want.Verdict, " … ")
 			found := report.Find(want.ID)

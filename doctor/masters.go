@@ -248,13 +248,13 @@ func said(err error) string {
 
 // shows is what would be seen if a command were not refused.
 var shows = map[string]string{
-	"CONFIG GET":           "all settings",
-	"INFO":                 "what the master is",
-	"ACL GETUSER":          "who needs no password",
-	"SLOWLOG":              "slow commands",
-	"SCAN":                 "locks of other libraries",
-	"GETRANGE":             "locks of other libraries",
-	"HGETALL redlock_sets": "which masters clients use",
+	"CONFIG GET":   "all settings",
+	"INFO":         "what the master is",
+	"ACL GETUSER":  "who needs no password",
+	"SLOWLOG":      "slow commands",
+	"SCAN":         "locks of other libraries",
+	"GETRANGE":     "locks of other libraries",
+	"redlock_sets": "which masters clients use",
 }
 
 // full is which share of its memory a master may use before it is said to be nearly full, in percent.

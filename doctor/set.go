@@ -128,9 +128,6 @@ func middle(d []time.Duration) time.Duration {
 }
 
 const (
-	// published is how old what clients say of their masters may be: they repeat it every 12 to 18 s.
-	published = 20 * time.Second
-
 	// restartedLately is how long after its start a master may still be known by its last run id.
 	restartedLately = 80 * time.Second
 )
@@ -143,67 +140,55 @@ type use struct {
 
 // by names a client that uses it so.
 func (u *use) by() string {
-	if u.Record == nil {
-		return "a client without a record"
+	if r, ok := u.at.Users[u.By]; ok {
+		return r.String()
 	}
-	return u.Record.String()
+	return "a client without a record"
 }
 
-// uses returns how clients use the masters now. Whoever takes no lock is left out.
+// uses returns how clients use the masters now.
 func (e *exam) uses() (list []use) {
 	for _, f := range e.facts {
 		for i := range f.Uses {
 			u := use{&f.Uses[i], f}
-			if f.Shown-u.Last > published.Milliseconds() || u.Refused {
-				continue
-			}
-			for k := range u.Masters {
-				u.Masters[k].Young = e.young(u.Masters[k].Run)
-			}
 			list = append(list, u)
 		}
 	}
 	return list
 }
 
-// young reports whether run is the beginning of the run id of a master that restarted lately.
-func (e *exam) young(run string) bool {
-	for _, f := range e.facts {
-		up, ok := number(f, "uptime_in_seconds")
-		if ok && time.Duration(up)*time.Second < restartedLately && run == script.NewMaster(f.Info["run_id"], "").Run {
-			return true
-		}
-	}
-	return false
-}
-
-// own returns the masters that are examined as the terms of a client. If clients have the same masters as
-// one of several sets, they are that set.
+// own returns what a client would publish that has the settings that are examined. If clients have the same
+// masters as one of several sets, they are that set.
 func (e *exam) own(uses []use) *terms.Terms {
 	own := &terms.Terms{Lease: e.cfg.MaxLease.Milliseconds(), Guard: max(e.cfg.RestartGuard, 0).Milliseconds()}
 	host, _ := os.Hostname()
 	for _, f := range e.facts {
-		m := script.NewMaster(f.Info["run_id"], "")
+		m := script.Master{Run: script.ShortRun(f.Info["run_id"]), DB: f.DB}
 		if len(e.cfg.Masters) > 0 {
 			m.Address = terms.Address(f.Name, host)
 		}
-		m.Young = e.young(m.Run)
+		if f.Seat != "" {
+			m.Seat = terms.Address(f.Seat, host)
+		}
+		up, known := number(f, "uptime_in_seconds")
+		m.Young = known && time.Duration(up)*time.Second < restartedLately
 		own.Masters = append(own.Masters, m)
 	}
 	for _, u := range uses {
-		if terms.SameMasters(own, &u.Terms) {
-			own.Part = u.Part
+		if terms.SameMasters(own, u.Terms) {
+			own.Part, own.Now, own.Next = u.Part, u.Now, u.Next
 		}
 	}
 	return own
 }
 
-// otherSets notes clients that use other masters together with some of these.
+// otherSets notes clients that use the masters in a way that conflicts with that of others, or with what is
+// examined.
 func (e *exam) otherSets() {
 	uses := e.uses()
 	own := e.own(uses)
 	for i, u := range uses {
-		switch terms.Conflict(own, &u.Terms) {
+		switch terms.Conflict(own, u.Terms) {
 		case terms.ErrOverlap:
 			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/changes.md",
 				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
@@ -216,7 +201,7 @@ func (e *exam) otherSets() {
 			if u.at != o.at {
 				continue
 			}
-			switch terms.Conflict(&o.Terms, &u.Terms) {
+			switch terms.Conflict(o.Terms, u.Terms) {
 			case terms.ErrRoute:
 				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/changes.md",
 					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",

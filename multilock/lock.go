@@ -118,7 +118,21 @@ func (m *Masters) tried(ctx context.Context, req Request, c *contest) (*Hold, er
 	if why != nil {
 		return nil, why
 	}
-	return m.newHold(req, grant), nil
+	hold := m.newHold(req, grant)
+	if why := m.stands(ctx, hold); why != nil {
+		return nil, why
+	}
+	return hold, nil
+}
+
+// stands gives hold back, and says why, if the client must not have it: it was stopped, or cut off, while it
+// asked, and others that conflict with it are established now.
+func (m *Masters) stands(ctx context.Context, hold *Hold) error {
+	why := m.Admit(ctx, hold.key)
+	if why != nil {
+		hold.end(why)
+	}
+	return why
 }
 
 // wait waits for the caller's turn, and then for the lock.
@@ -228,6 +242,9 @@ func (m *Masters) contest(ctx context.Context, w *waiter, req Request) (*Hold, e
 		m.report(w.key, nil)
 		hold := m.newHold(req, grant)
 		m.End() // not before the hold is one that Close finds
+		if m.stands(ctx, hold) != nil {
+			return nil, nil
+		}
 		return hold, nil
 	}
 	if closed && ctx.Err() == nil {

@@ -45,11 +45,15 @@ const (
 // being found, see [clockCheck]. If a lease is no shorter, it did not end earlier by that than its
 // client deducts. Otherwise it may have, and the master would be trusted with the next vote.
 func (n *Node) drawSilence() time.Duration {
-	longest := longSilence
-	if n.cfg.Lease > 0 {
-		longest = min(max(n.cfg.Lease, heartbeat), longSilence)
-	}
+	longest := n.longestSilence()
 	return longest*2/3 + rand.N(longest/3)
+}
+
+func (n *Node) longestSilence() time.Duration {
+	if n.cfg.Lease > 0 {
+		return min(max(n.cfg.Lease, heartbeat), longSilence)
+	}
+	return longSilence
 }
 
 // checksDue reports whether the checks go in front of the next command.
@@ -106,7 +110,7 @@ func (n *Node) beat(l *link) {
 	}
 	for _, note := range notes {
 		c := n.newCallLocked(note.Cmd, note.To, i)
-		c.sent, l.notesDue = now, now.Add(noteEvery)
+		c.sent, l.notesDue = now, now.Add(n.noteEvery())
 		n.queue = append(n.queue, c)
 	}
 	l.beatDue = true
@@ -136,8 +140,8 @@ type Note struct {
 	To  Receiver
 }
 
-// noteEvery is how old notes are, at least, when new ones are sent. They are at most a silence older.
-const noteEvery = longSilence * 2 / 3
+// noteEvery is how old notes are, at least, when new ones are sent. They are at most a silence old.
+func (n *Node) noteEvery() time.Duration { return n.longestSilence() * 2 / 3 }
 
 // Present has the node send the notes that compose returns for its master: soon after each new connection,
 // and then every 12 to 18 s, behind the checks and in the same write. It ends with a nil compose.
@@ -150,12 +154,19 @@ func (n *Node) Present(compose func(i int) []Note) {
 	}
 }
 
-// Noted tells the node that notes were sent just now, by Send.
-func (n *Node) Noted() {
+// Noted tells the node that notes were sent just now, by Send; or that they are out of date, and new ones
+// are due.
+func (n *Node) Noted(sent bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if l := n.link; l != nil {
-		l.notesDue = clock.Now().Add(noteEvery)
+	l := n.link
+	switch {
+	case l == nil:
+	case sent:
+		l.notesDue = clock.Now().Add(n.noteEvery())
+	default:
+		l.notesDue = clock.Now()
+		l.beat.Reset(n.firstBeatLocked())
 	}
 }
 

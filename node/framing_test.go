@@ -172,7 +172,7 @@ func TestMemoryOfAReply(t *testing.T) {
 			before := allocated()
 			got, err := redis.ReceiveWithTimeout(conn, time.Second)
 			_ = identify(got)
-			_, _, _ = new(script.Texts).ReadUses(got)
+			_, _ = script.ReadUses(got)
 			text := fmt.Sprint(script.Inspect("k").Decode(got).Err, script.Renew(lease, []script.Renewal{{Owner: ownerNumber(1)}}).Decode(got).Err, err)
 			if took := allocated() - before; took > mostHeap || len(text) > 1000 {
 				t.Errorf("it took %d kB, and %d bytes are said of it; the error is %v", took>>10, len(text), err)

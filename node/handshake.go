@@ -25,19 +25,46 @@ type peer struct {
 	ended     clock.Instant // when the connection has, if it is the one before
 }
 
+// seat is where a connection leads.
+type seat struct {
+	db      int    // number of the database, -1 if the master does not say
+	address string // of the server, as it sees it itself; empty if it does not say
+}
+
+// seatOf reads the reply to CLIENT INFO: "id=3 addr=… laddr=10.0.0.3:6379 … db=0 …".
+func seatOf(reply any) seat {
+	s := seat{db: -1}
+	text, _ := reply.([]byte)
+	for word := range strings.FieldsSeq(string(text)) {
+		switch name, value, _ := strings.Cut(word, "="); name {
+		case "db":
+			if db, err := strconv.ParseUint(value, 10, 31); err == nil {
+				s.db = int(db)
+			}
+		case "laddr":
+			s.address = value[:min(len(value), maxAddress)]
+		}
+	}
+	return s
+}
+
+// maxAddress is the length of the longest address that a server may say it has.
+const maxAddress = 64
+
 // handshake asks who the master is, refuses one that must not vote, and makes sure that no
 // command of the connection before runs from now on, and that the master has the scripts.
 func (n *Node) handshake(l *link) error {
 	asked := clock.Now()
-	replies, err := l.askWords("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME", script.Exist)
+	replies, err := l.askWords("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME", "CLIENT INFO", script.Exist)
 	if err != nil {
 		return err
 	}
-	sections, clientID, pong, masterTime, scripts := replies[:2], replies[2], replies[3], replies[4], replies[5]
+	sections, clientID, pong, masterTime, scripts := replies[:2:2], replies[2], replies[3], replies[4], replies[6]
+	l.seat = seatOf(replies[5])
 	told := clock.Now()
 	l.checked, l.silence, l.lastAnswer = asked, n.drawSilence(), told
 	l.answerTime.add(told.Sub(asked))
-	for _, reply := range replies {
+	for _, reply := range replies[:5] {
 		if refusal, refused := reply.(redis.Error); refused && cannotServe(refusal) {
 			return refusal
 		}

@@ -134,14 +134,21 @@ func (n *Node) notifyLocked() {
 	}
 }
 
-// Process returns the run id of the process that the master is, and since when it has been one, as far
-// as it says; an empty id while the master is not up.
-func (n *Node) Process() (run string, since clock.Instant) {
+// Process is the process that serves as a master, and where.
+type Process struct {
+	Run     string        // its run id
+	Since   clock.Instant // since when it has been a master, as far as it says
+	DB      int           // number of the database, -1 if it does not say
+	Address string        // of the server, as it sees it itself; empty if it does not say
+}
+
+// Process returns the process that the master is. Its Run is empty while the master is not up.
+func (n *Node) Process() Process {
 	l, err := n.working()
 	if err != nil {
-		return "", since
+		return Process{DB: -1}
 	}
-	return l.id.run, l.began
+	return Process{l.id.run, l.began, l.seat.db, l.seat.address}
 }
 
 // Met reports whether the master is up, or down: the first attempt to connect is over.

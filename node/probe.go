@@ -64,8 +64,10 @@ type Facts struct {
 
 	Slow   SlowCommand // the slowest in SLOWLOG
 	Sample Sample
-	Uses   []script.Use // of this master, by clients
-	Shown  int64        // ms by its clock when it told them
+	Uses   []script.Use             // of this master, by clients
+	Users  map[string]script.Record // of those who published them, by ID
+	DB     int                      // number of the database, -1: not known
+	Seat   string                   // the server's address, as it sees it itself
 }
 
 // Refusal is something that the user may not do, or the master does not know, or that fails there.
@@ -194,12 +196,14 @@ func (p *probe) identify(context.Context) error {
 		commands = append(commands, []any{"CONFIG", "GET", name})
 	}
 	commands = append(commands, []any{"ACL", "GETUSER", "default"})
-	replies, err := p.wire.ask(commands...)
+	replies, err := p.wire.ask(append(commands, []any{"CLIENT", "INFO"})...)
 	if err != nil {
 		return err
 	}
 	told := clock.Now()
-	last := len(replies) - 1
+	last := len(replies) - 2
+	at := seatOf(replies[last+1])
+	p.facts.DB, p.facts.Seat = at.db, at.address
 	p.facts.Settings = p.pairs(replies[2:last])
 	id := identify(replies[1])
 	p.facts.Info = fields(replies[1])

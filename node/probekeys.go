@@ -155,13 +155,26 @@ func looksLikeToken(value string) bool {
 	return err != nil && token.MatchString(value)
 }
 
-// lookAtUses asks how clients use the master.
+// lookAtUses asks how clients use the master, and who they are.
 func (p *probe) lookAtUses(context.Context) error {
 	replies, err := p.wire.ask(script.LookAtUses().Words(nil, false))
 	if err != nil {
 		return err
 	}
-	p.unseen("HGETALL redlock_sets", replies[0])
-	p.facts.Uses, p.facts.Shown, _ = new(script.Texts).ReadUses(replies[0])
+	p.unseen("redlock_sets", replies[0])
+	p.facts.Uses, _ = script.ReadUses(replies[0])
+	p.facts.Users = make(map[string]script.Record)
+	var who [][]any
+	for _, u := range p.facts.Uses {
+		who = append(who, script.LookUp(u.By).Words(nil, false))
+	}
+	if replies, err = p.wire.ask(who...); err != nil {
+		return err
+	}
+	for i, u := range p.facts.Uses {
+		if r, ok := script.ReadRecord(replies[i]); ok {
+			p.facts.Users[u.By] = r
+		}
+	}
 	return nil
 }

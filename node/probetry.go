@@ -34,7 +34,7 @@ type right struct {
 // key holds by then: the permission is checked first. In this order, three of them would have to be refused
 // for anything to be left.
 const scriptCommands = "SET KEY 1 PX 5000, EXISTS KEY, TYPE KEY, PTTL KEY, " +
-	"HSET KEY f 1, HGET KEY f, HGETALL KEY, HLEN KEY, HRANDFIELD KEY, HDEL KEY f, " +
+	"HSET KEY f 1, HGET KEY f, HLEN KEY, HRANDFIELD KEY, HDEL KEY f, " +
 	"ZADD KEY 1 m, ZRANGE KEY 0 0, ZRANK KEY m, ZSCORE KEY m, ZCARD KEY, " +
 	"ZREM KEY m, ZPOPMIN KEY, GET KEY, GETDEL KEY, " +
 	"PEXPIRE KEY 5000, PEXPIREAT KEY 1, DEL KEY, TIME"
@@ -65,6 +65,9 @@ func (p *probe) rights() []right {
 		right{"+info", []any{"INFO", "server"}, "the master's age is unknown, and it grants nothing unless the restart guard is off"},
 		right{"+client|id", []any{"CLIENT", "ID"}, noKill},
 		right{"+client|kill", []any{"CLIENT", "KILL", "ID", far}, noKill},
+		right{"+client|info", []any{"CLIENT", "INFO"}, "nobody notices clients of other databases of the same masters"},
+		right{"+zremrangebyscore", []any{"ZREMRANGEBYSCORE", p.Scratch, 0, 0}, noNames},
+		right{"+getrange", []any{"GETRANGE", p.Scratch, 0, 0}, noNames},
 	)
 	for pattern, key := range script.Families(p.Scratch, p.Start) {
 		all = append(all, right{"~" + pattern, []any{"EVALSHA", noHash, 1, key}, ""})

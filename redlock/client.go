@@ -31,7 +31,7 @@ type Locker interface {
 // New makes a client of one set of masters, and connects to them in the background. It returns an error
 // for a Config that cannot work, and not because masters cannot be reached. Call Close when done.
 func New(cfg Config) (*Client, error) {
-	s, err := newSet(cfg, clients.Part{})
+	s, err := newSet(cfg, clients.Part{Of: new(clients.Sets)})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (c *Client) Close() error { return c.all((*set).close) }
 // a missing permission. A master that has just died may still count as ready, for a second and
 // Config.NodeTimeout at most.
 //
-// It returns a [*ConflictError] to a client that takes no lock, since others came first that use some of
+// It returns a [*ConflictError] to a client that takes no lock, since others are established that use some of
 // its masters in a way that does not go together with its own. Those stay ready.
 //
 // Cost: one round trip the first time. The client watches its masters anyway.

@@ -89,8 +89,9 @@ type Config struct {
 
 	// RestartGuard is how long a master that restarted must have been up before it
 	// grants a hold again, since it may have forgotten those it granted before. Default
-	// MaxLease; it cannot be less. [GuardOff]: no guard, for tests, and for masters that
-	// write each change to disk (appendfsync always).
+	// MaxLease, and at least 30 s, so that clients with shorter leases go together with those that
+	// have defaults; it cannot be less than MaxLease. [GuardOff]: no guard, for tests, and for masters
+	// that write each change to disk (appendfsync always).
 	RestartGuard time.Duration
 
 	// NodeTimeout is how long one master may take to answer. A master that takes longer is down
@@ -159,7 +160,7 @@ func (cfg *Config) fill() error {
 		cfg.MaxLease = max(cfg.Lease, 0)
 	}
 	if cfg.RestartGuard == 0 {
-		cfg.RestartGuard = cfg.MaxLease
+		cfg.RestartGuard = max(cfg.MaxLease, defaultLease)
 	}
 	if cfg.NodeTimeout == 0 {
 		cfg.NodeTimeout = min(max(cfg.Lease/10, minNodeTimeout), maxNodeTimeout)

@@ -94,9 +94,9 @@ func TestDefaults(t *testing.T) {
 		lease, longest, guard, answer time.Duration
 	}{
 		{redlock.Config{}, lease, lease, lease, nodeTimeout},
-		{redlock.Config{Lease: time.Second}, time.Second, time.Second, time.Second, 100 * ms},
-		{redlock.Config{Lease: 3 * ms}, 3 * ms, 3 * ms, 3 * ms, ms},
-		{redlock.Config{Lease: time.Second + 1, MaxHold: time.Second}, time.Second, time.Second + 1, time.Second + 1, 100 * ms},
+		{redlock.Config{Lease: time.Second}, time.Second, time.Second, lease, 100 * ms},
+		{redlock.Config{Lease: 3 * ms}, 3 * ms, 3 * ms, lease, ms},
+		{redlock.Config{Lease: time.Second + 1, MaxHold: time.Second}, time.Second, time.Second + 1, lease, 100 * ms},
 		{redlock.Config{MaxLease: lease, MaxHold: lease}, lease, lease, lease, nodeTimeout},
 		{redlock.Config{MaxLease: hour, RestartGuard: hour}, lease, hour, hour, nodeTimeout},
 		{redlock.Config{MaxLease: hour, RestartGuard: 2 * hour}, lease, hour, 2 * hour, nodeTimeout},

@@ -39,14 +39,15 @@ var (
 	// each other forever. Unlock the reader's hold first. It matches ErrHeld as well.
 	ErrUpgrade = poll.ErrUpgrade
 	// ErrOverlap says that other clients use some of the client's masters together with others, and that
-	// majorities of the two sets need not meet: both could hold one name at once. Who comes second gets
-	// it from each lock and from Ready, in a [*ConflictError].
+	// majorities of the two sets need not meet: both could hold one name at once. A client that begins while
+	// others are established gets it from each lock and from Ready, in a [*ConflictError]; it passes a minute
+	// after they have gone.
 	ErrOverlap = terms.ErrOverlap
 	// ErrShortGuard says that the leases of one client are longer than the restart guard of another:
-	// after a restart of masters both could hold one name. Who comes second gets it as with ErrOverlap.
+	// after a restart of masters both could hold one name. It comes as ErrOverlap does.
 	ErrShortGuard = terms.ErrShortGuard
 	// ErrRoute says that two processes spread names over different sets of masters, see [NewSets], with no list of
-	// sets in common: both could hold one name, each in another set. Who comes second gets it as with ErrOverlap.
+	// sets in common: both could hold one name, each in another set. It comes as ErrOverlap does.
 	ErrRoute = terms.ErrRoute
 	// ErrClosed says that the Client is closed.
 	ErrClosed = poll.ErrClosed
@@ -150,11 +151,11 @@ func translate[E any](tell *func(E), of func(*E) *error) {
 // ConflictError names another client whose settings conflict with this one's. It matches [ErrOverlap],
 // [ErrShortGuard] or [ErrRoute]. Its fields: Reason is one of these; Own and Other are the [Terms] that
 // conflict; Client has the other terms, nil if it keeps no record; Master told of them; Refused says that
-// this client came second, and takes no lock.
+// the other was established before, and this client takes no lock.
 type ConflictError = terms.ConflictError
 
 // Terms are how a client uses its masters: a part of its [ClientInfo]. Its fields: Masters; Lease and Guard,
-// the longest lease and the restart guard in ms; and of a client of several sets, Part, Now and Next.
+// the longest lease and the restart guard in ms; and of a client of several sets, Part, Now, Next and Others.
 type Terms = terms.Terms
 
 // Master is one of the masters of Terms.

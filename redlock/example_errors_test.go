@@ -99,7 +99,7 @@ func ExampleErrUpgrade() {
 	// Output: true
 }
 
-// A client that comes second, with other masters or leases than those before it, takes no lock.
+// A newcomer, with other masters or leases than clients that are established, takes no lock.
 func ExampleConflictError() {
 	client, done := exampleClient()
 	defer done()

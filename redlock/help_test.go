@@ -15,6 +15,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -97,6 +98,24 @@ func dialing(dial func(context.Context) (net.Conn, error)) *redis.Pool {
 		}
 		return redis.NewConn(conn, 0, 0), nil
 	}}
+}
+
+// forge has a client x publish terms at master i, for life.
+func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, terms string) {
+	t.Helper()
+	conn := fleet.Pools()[i].Get()
+	defer conn.Close()
+	words := new(script.Terms).Publish("x", life, time.Time{}, false).Words(nil, false)
+	words[len(words)-3] = terms
+	if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
+		t.Fatalf("forging %s: %v", terms, err)
+	}
+}
+
+// published returns the terms that m was told last.
+func published(m *redlocktest.Master) string {
+	lines := strings.Split(strings.TrimSpace(m.Get("redlock_sets")), "\n")
+	return lines[len(lines)-1]
 }
 
 // warm has c connect to every master.

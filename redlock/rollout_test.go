@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -339,30 +340,43 @@ func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 	})
 }
 
-// Sets that are refused since others came first enter again what they hold, in one set or two, as a Client does.
+// Sets that are refused, since others took their place while they were cut off, enter again what they hold, in one
+// set or two, as a Client does.
 func TestRefusedSetsEnterAgain(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
 		expect(t, "Close", s.old.Close())
+		expect(t, "Close", s.moving.Close())
 		time.Sleep(known)
-		stays := nameIn(t, s.moving, "b")
+		moving := s.fleets.open(t, redlock.Config{MaxLease: time.Hour}, "a b", "b c")
+		stays := nameIn(t, moving, "b")
 		owner := redlock.WithOwner(t.Context())
-		one, two := lock(t, owner, s.moving, stays), lock(t, owner, s.moving, s.name)
-		for ready(s.moving) == nil { // until it knows of a process that has other sets, and came first
-			for _, m := range s.fleets["b"].Masters() {
-				m.HSet("redlock_sets", `{"masters":[{"run":"x"}],"part":"b","lease":1000,"now":["b","d"]}`, fmt.Sprintf("1 %d ", time.Now().UnixMilli()))
-			}
-			time.Sleep(time.Second)
+		one, err := moving.Lock(owner, stays, redlock.Lease(time.Hour))
+		expect(t, "Lock", err)
+		two, err := moving.Lock(owner, s.name, redlock.Lease(time.Hour))
+		expect(t, "Lock", err)
+		synctest.Wait()
+		terms := strings.Replace(published(s.fleets["b"].Master(0)), `"now":["a","b"],"next":["b","c"]`, `"now":["b","d"]`, 1)
+		for _, fleet := range s.fleets {
+			each(fleet, 0, 3, (*redlocktest.Master).Freeze)
 		}
-		expect(t, "TryLock", second(s.moving.TryLock(t.Context(), stays)), redlock.ErrRoute)
-		expect(t, "TryAcquire", second(permitsOf(s.moving, s.name, 1).TryAcquire(two.Context())), redlock.ErrRoute)
+		time.Sleep(time.Minute)
+		for _, fleet := range s.fleets {
+			each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+		}
+		for i := range 3 {
+			forge(t, s.fleets["b"], i, time.Minute, terms)
+		}
+		time.Sleep(5 * time.Second)
+		expect(t, "TryLock", second(moving.TryLock(t.Context(), stays)), redlock.ErrRoute)
+		expect(t, "TryAcquire", second(permitsOf(moving, s.name, 1).TryAcquire(two.Context())), redlock.ErrRoute)
 		for _, hold := range []*redlock.Hold{one, two} {
-			unlock(t, lock(t, hold.Context(), s.moving, hold.Name()))
+			unlock(t, lock(t, hold.Context(), moving, hold.Name()))
 			unlock(t, got(t, "Enter", hold.Enter, t.Context()))
-			again, err := s.moving.TryLockAll(hold.Context(), []string{hold.Name()})
+			again, err := moving.TryLockAll(hold.Context(), []string{hold.Name()})
 			if expect(t, "TryLockAll", err); err == nil {
 				expect(t, "Unlock", again.Unlock(t.Context()))
 			}
-			expect(t, "LockAll of another", second(s.moving.TryLockAll(hold.Context(), []string{hold.Name(), "other"})), redlock.ErrRoute)
+			expect(t, "LockAll of another", second(moving.TryLockAll(hold.Context(), []string{hold.Name(), "other"})), redlock.ErrRoute)
 			unlock(t, hold)
 		}
 	})

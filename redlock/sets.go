@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"example.com/redlock/multilock/clients"
-	"example.com/redlock/multilock/poll"
 )
 
 // SetsConfig says over which sets of masters names are spread.
@@ -55,8 +54,9 @@ func NewSets(cfg SetsConfig) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{sets: make(map[string]*set), now: cfg.Now, next: cfg.Next}
+	all := new(clients.Sets)
 	for id, of := range cfg.Sets {
-		s, err := newSet(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
+		s, err := newSet(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next, Of: all})
 		if err != nil {
 			_ = c.Close()
 			return nil, fmt.Errorf("set %q: %w", id, err)
@@ -136,36 +136,20 @@ func pick(ids []string, name string) (best string) {
 	return best
 }
 
-// admit lets a process take locks that was asked for name, or returns why it must not: others came first,
-// with another route, see [ErrRoute]. They may be known to the masters of one set alone, so it asks those
-// of all before it publishes its own route, and before its first lock. A set of which too few masters
-// answer keeps nobody from the others.
+// admit lets a process take locks that was asked for name, or returns why it must not: others are established
+// whose terms conflict with its own. They may be known to the masters of one set alone, so it publishes its terms in
+// all, and waits for the sets of name.
 func (c *Client) admit(ctx context.Context, name string) error {
 	if c.sets[""] != nil {
 		return nil // which asks by itself
 	}
-	admitted := true
-	for _, s := range c.sets {
-		admitted = admitted && s.masters.Admitted()
-	}
-	if admitted {
+	at := c.at(name)
+	if !slices.ContainsFunc(at, func(s *set) bool { return !s.masters.Admitted() }) {
 		return nil
 	}
-	for _, step := range []func(*set) error{
-		func(s *set) error { return s.masters.Look(ctx) },
-		func(s *set) error { return s.masters.Admit(ctx, name) },
-	} {
-		err := c.all(func(s *set) error {
-			if err := step(s); errors.Is(err, ErrRoute) {
-				return err
-			}
-			return nil // whatever else there is concerns that set alone
-		})
-		if why, refused := errors.AsType[*ConflictError](err); refused {
-			for _, s := range c.sets {
-				s.masters.Refuse()
-			}
-			return poll.Fail("lock", name, why)
+	for _, s := range at {
+		if err := s.masters.Admit(ctx, name); errors.As(err, new(*ConflictError)) {
+			return err
 		}
 	}
 	return nil

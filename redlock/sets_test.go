@@ -252,3 +252,53 @@ func TestSetsShareMasters(t *testing.T) {
 		use(t, wrong, east)
 	})
 }
+
+// TestSetsWithOtherMasters: a process in which the IDs of sets stand for other masters takes no lock in these, though
+// it shares no master with others in some of them.
+func TestSetsWithOtherMasters(t *testing.T) {
+	for what, ids := range map[string]string{"swapped": "b a", "one elsewhere": "x b"} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+				f, at := startFleets(t, "a", "b", "x"), strings.Fields(ids)
+				fleet := f.open(t, redlock.Config{Name: "fleet"}, "a b", "")
+				name := nameIn(t, fleet, "a")
+				hold := lock(t, t.Context(), fleet, name)
+				time.Sleep(time.Minute)
+				wrong := fleets{"a": f[at[0]], "b": f[at[1]]}.start(t, redlock.Config{Name: "wrong"}, "a b", "")
+				for range 60 {
+					expect(t, "TryLock of the other", second(wrong.TryLock(t.Context(), name)), redlock.ErrOverlap)
+					time.Sleep(time.Second)
+				}
+				expect(t, "Unlock", hold.Unlock(t.Context()))
+				use(t, fleet, name)
+			})
+		})
+	}
+}
+
+// TestASickSetCostsOthersNothing: when the masters of one set are away as a process starts, its first lock in another
+// set waits for them for 100 ms at most, and later ones do not.
+func TestASickSetCostsOthersNothing(t *testing.T) {
+	for what, do := range map[string]func(*redlocktest.Master){"killed": (*redlocktest.Master).Kill, "frozen": (*redlocktest.Master).Freeze, "cut": (*redlocktest.Master).Cut} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+				f := startFleets(t, "a", "b")
+				each(f["b"], 0, 2, do)
+				f["b"].Master(2).Delay(40 * time.Millisecond)
+				s := f.start(t, redlock.Config{}, "a b", "")
+				name := nameIn(t, s, "a")
+				time.Sleep(time.Minute)
+				for i := range 20 {
+					start := time.Now()
+					hold, err := s.TryLock(t.Context(), name)
+					expect(t, "TryLock", err)
+					if took := time.Since(start); took > 200*time.Millisecond || i > 0 && took > 0 {
+						t.Errorf("lock %d took %v", i, took)
+					}
+					unlock(t, hold)
+					time.Sleep(time.Second)
+				}
+			})
+		})
+	}
+}

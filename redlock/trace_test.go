@@ -222,7 +222,7 @@ var tales = []struct {
 		unlock(t, got(t, "Enter", hold.Enter, t.Context()))
 
 		// A client that conflicts with it, until that is gone.
-		strange := open(t, s.fleet, redlock.Config{Pools: append(s.fleet.Pools()[:1], redlocktest.Start(t, 2).Pools()...)})
+		strange := open(t, s.fleet, redlock.Config{Trace: s.trace(), Pools: append(s.fleet.Pools()[:1], redlocktest.Start(t, 2).Pools()...)})
 		expect(t, "TryLock of who came second", second(strange.TryLock(t.Context(), "a")), redlock.ErrOverlap)
 		time.Sleep(time.Minute)
 		expect(t, "Close", strange.Close())

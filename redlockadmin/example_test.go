@@ -168,8 +168,8 @@ func ExampleAdmin_List() {
 	// other clients: 0
 }
 
-// Clients must agree on the masters, and leases must fit the restart guards of all. Who comes second takes
-// no lock until that is mended; the others are told.
+// Clients must agree on the masters, and leases must fit the restart guards of all. A newcomer that does not
+// fit takes no lock until that is mended; the others go on.
 func ExampleAdmin_Conflict() {
 	client, done := exampleClient()
 	defer done()
@@ -187,10 +187,14 @@ func ExampleAdmin_Conflict() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i := range clients { // for all clients, whoever came first
+	for i := range clients { // for all clients
 		for j := range clients[:i] {
-			if err := clients[i].Conflict(&clients[j]); err != nil {
-				fmt.Println(clients[i].String(), "and", clients[j].String(), err)
+			one, other := &clients[i], &clients[j]
+			switch err := one.Conflict(other); {
+			case err != nil:
+				fmt.Println(one.String(), "and", other.String(), err)
+			case !one.Proven(other):
+				fmt.Println(one.String(), "and", other.String(), "are not known to be safe together yet")
 			}
 		}
 	}

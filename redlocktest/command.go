@@ -56,6 +56,8 @@ func (s *session) runLocked(args []string) {
 		s.peer.WriteBulk(m.infoLocked(args[1:]))
 	case cmd == "CLIENT" && len(args) == 2 && strings.EqualFold(args[1], "ID"):
 		s.peer.WriteInt(int(s.id))
+	case cmd == "CLIENT" && len(args) == 2 && strings.EqualFold(args[1], "INFO"):
+		s.peer.WriteBulk(fmt.Sprintf("id=%d laddr=%s:6379 db=%d\n", s.id, m.name, s.db))
 	case cmd == "CLIENT" && len(args) > 1 && strings.EqualFold(args[1], "KILL"):
 		s.clientKillLocked(args[2:])
 	case cmd == "CONFIG" && len(args) > 2 && strings.EqualFold(args[1], "GET"):
@@ -79,6 +81,9 @@ func (s *session) dispatchLocked(cmd string, args []string) {
 	s.master.redis.Dispatch(s.peer, args)
 	s.peer.Flush()
 	s.out.end()
+	if db, err := strconv.Atoi(args[len(args)-1]); cmd == "SELECT" && err == nil {
+		s.db = db
+	}
 }
 
 // authLocked answers AUTH [user] password.

@@ -66,6 +66,6 @@
 //     is refused by PEXPIREAT. Both occur with readers and permits. Locks need neither, so there
 //     these masters are good for locks, and not for the options Shared and Permits. The library
 //     itself has no such limit, on a real server.
-//   - Blocking commands are refused. INFO, CLIENT ID, CLIENT KILL and CONFIG GET are not
+//   - Blocking commands are refused. INFO, CLIENT ID, CLIENT INFO, CLIENT KILL and CONFIG GET are not
 //     queued by MULTI.
 package redlocktest

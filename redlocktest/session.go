@@ -16,6 +16,7 @@ type session struct {
 	id     int64
 	peer   *server.Peer
 	out    answers
+	db     int // that was selected last
 
 	// Guarded by master.mu.
 	authenticated bool

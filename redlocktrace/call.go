@@ -165,6 +165,6 @@ const (
 	OutcomeGuarded      Outcome = "guarded"       // masters restarted lately: only time is needed
 	OutcomeContextEnded Outcome = "context_ended" // while it waited; Err says for what
 	OutcomeClosed       Outcome = "closed"        // the client was closed
-	OutcomeConflict     Outcome = "conflict"      // other clients use the masters in another way, and came first
+	OutcomeConflict     Outcome = "conflict"      // other clients are established that use the masters in another way
 	OutcomeUpgrade      Outcome = "upgrade"       // its owner reads, and would wait for itself
 )

@@ -47,8 +47,14 @@ func (p *page) clients(all []redlock.ClientInfo, sets []*setInUse, now time.Time
 	}
 	rows := [][]string{{"NAME", "HOST", "PID", "UP", "SEEN", "HOLDS", "WAITS", "SET", "AT", "VERSION"}}
 	var notes []string
-	for _, c := range all {
-		set := sets[slices.IndexFunc(sets, func(s *setInUse) bool { return s.Terms.Text() == c.Terms.Text() })]
+	of := make([]*setInUse, len(all))
+	for _, s := range sets {
+		for _, i := range s.members {
+			of[i] = s
+		}
+	}
+	for i, c := range all {
+		set := of[i]
 		rows = append(rows, []string{
 			c.Name, c.Host, fmt.Sprint(c.PID), age(now.Sub(c.Since)), age(c.Seen), fmt.Sprint(c.Holds), fmt.Sprint(c.Waits),
 			set.label, fmt.Sprintf("%d/%d", c.At, len(c.Terms.Masters)), c.Version,
@@ -65,10 +71,16 @@ func (p *page) clients(all []redlock.ClientInfo, sets []*setInUse, now time.Time
 			p.say(r.String())
 		}
 	}
+	if n := len(sets) - comparedSets; n > 0 {
+		p.say(fmt.Sprintf("%d more sets are not compared with each other", n))
+	}
 }
 
 // clientsCode returns the exit code: whether there are sets whose majorities need not meet.
 func clientsCode(sets []*setInUse) int {
+	if len(sets) > comparedSets {
+		return exitNo
+	}
 	for _, s := range sets {
 		if slices.ContainsFunc(s.relations, func(r relation) bool { return !r.safe() }) {
 			return exitNo
@@ -79,30 +91,37 @@ func clientsCode(sets []*setInUse) int {
 
 // setInUse is how some clients use the masters: with the same masters, leases and guard.
 type setInUse struct {
-	*redlock.ClientInfo        // one of them
-	label               string // A for the one that most use
-	clients             int
+	*redlock.ClientInfo            // one of them
+	label               string     // A for the one that most use
+	members             []int      // their places in the list
 	relations           []relation // with those that more clients use
 }
 
+// comparedSets bounds the sets that are compared with each other: those that most clients use.
+const comparedSets = 32
+
 // setsInUse returns how clients use the masters, as most do first.
 func setsInUse(clients []redlock.ClientInfo) (sets []*setInUse) {
+	of := make(map[string]*setInUse)
 	for i := range clients {
-		c := &clients[i]
-		k := slices.IndexFunc(sets, func(s *setInUse) bool { return s.Terms.Text() == c.Terms.Text() })
-		if k < 0 {
-			k, sets = len(sets), append(sets, &setInUse{ClientInfo: c})
+		text := clients[i].Terms.Text()
+		s := of[text]
+		if s == nil {
+			s = &setInUse{ClientInfo: &clients[i]}
+			of[text], sets = s, append(sets, s)
 		}
-		sets[k].clients++
+		s.members = append(s.members, i)
 	}
-	slices.SortStableFunc(sets, func(a, b *setInUse) int { return b.clients - a.clients })
+	slices.SortStableFunc(sets, func(a, b *setInUse) int { return len(b.members) - len(a.members) })
 	for i, s := range sets {
 		s.label = fmt.Sprintf("%d", i+1)
 		if i < 26 {
 			s.label = string(rune('A' + i))
 		}
-		for _, other := range sets[:i] {
-			s.relations = append(s.relations, s.against(other))
+		if i < comparedSets {
+			for _, other := range sets[:i] {
+				s.relations = append(s.relations, s.against(other))
+			}
 		}
 	}
 	return sets
@@ -111,14 +130,14 @@ func setsInUse(clients []redlock.ClientInfo) (sets []*setInUse) {
 // String says who uses the set, and how.
 func (s *setInUse) String() string {
 	t, use, guard := &s.Terms, "use", "off"
-	if s.clients == 1 {
+	if len(s.members) == 1 {
 		use = "uses"
 	}
 	if t.Guard != 0 {
 		guard = ms(t.Guard).String()
 	}
 	text := fmt.Sprintf("%s: %s %s %s: %v; leases up to %v, guard %s",
-		s.label, counted(s.clients, "client", "clients"), use, counted(len(t.Masters), "master", "masters"), t, ms(t.Lease), guard)
+		s.label, counted(len(s.members), "client", "clients"), use, counted(len(t.Masters), "master", "masters"), t, ms(t.Lease), guard)
 	if t.Part != "" {
 		text += fmt.Sprintf("; set %q of %s", t.Part, t.Route())
 	}
@@ -130,61 +149,49 @@ func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 // relation is what a set has to do with another one that more clients use.
 type relation struct {
 	set, other *setInUse
-	common     int   // masters
-	known      bool  // whether all of their masters are
+	common     int   // masters that are known to be the same
+	known      bool  // all of their masters are, and majorities meet whichever masters restart; or they share no names
 	why        error // their clients must not take locks at the same time; nil if they may, as far as is known
 }
 
-// against compares s with another set. Masters that are not known may or may not be the same.
+// against compares s with another set.
 func (s *setInUse) against(other *setInUse) relation {
-	r := relation{set: s, other: other, known: true, why: s.Conflict(other.ClientInfo)}
-	for _, m := range slices.Concat(s.Terms.Masters, other.Terms.Masters) {
-		r.known = r.known && m.Run != ""
-	}
-	for _, m := range s.Terms.Masters {
-		for _, o := range other.Terms.Masters {
-			if m.Run != "" && m.Run == o.Run {
-				r.common++
-			}
+	a, b := &s.Terms, &other.Terms
+	r := relation{set: s, other: other, known: a.Part != b.Part || s.Proven(other.ClientInfo), why: s.Conflict(other.ClientInfo)}
+	for i := range a.Masters {
+		m := &a.Masters[i]
+		if m.Run != "" && slices.ContainsFunc(b.Masters, func(o redlock.Master) bool { return m.Run == o.Run && m.DB == o.DB }) {
+			r.common++
 		}
 	}
 	return r
 }
 
-// safe reports whether it is known that clients of both may take locks at the same time. Whoever came
-// second takes none.
-func (r relation) safe() bool {
-	return r.why == nil && r.known || r.set.Terms.Refused || r.other.Terms.Refused
-}
+// safe reports whether it is known that clients of both may take locks at the same time.
+func (r relation) safe() bool { return r.why == nil && r.known }
 
 // String says what it is.
 func (r relation) String() string {
 	s, other := r.set, r.other
 	begin := fmt.Sprintf("%s and %s have %s in common: ", other.label, s.label, counted(r.common, "master", "masters"))
-	end := ""
-	for _, side := range []*setInUse{s, other} {
-		if side.Terms.Refused {
-			end = fmt.Sprintf(" %s came second, and takes no lock.", side.label)
-		}
-	}
 	switch a, b := &s.Terms, &other.Terms; {
 	case errors.Is(r.why, redlock.ErrShortGuard):
 		if b.Lease > a.Lease {
 			s, other, a, b = other, s, b, a
 		}
-		return begin + fmt.Sprintf("NOT SAFE: %s takes leases of %v, and %s has a restart guard of %v, so two clients may hold the same name at once after masters restart.%s",
-			s.label, ms(a.Lease), other.label, ms(b.Guard), end)
+		return begin + fmt.Sprintf("NOT SAFE: %s takes leases of %v, and %s has a restart guard of %v, so two clients may hold the same name at once after masters restart.",
+			s.label, ms(a.Lease), other.label, ms(b.Guard))
 	case errors.Is(r.why, redlock.ErrRoute):
-		return begin + fmt.Sprintf("NOT SAFE: %s spreads names over %s, and %s over %s, so two clients may hold the same name at once in different sets.%s",
-			other.label, b.Route(), s.label, a.Route(), end)
+		return begin + fmt.Sprintf("NOT SAFE: %s spreads names over %s, and %s over %s, so two clients may hold the same name at once in different sets.",
+			other.label, b.Route(), s.label, a.Route())
 	case r.why != nil:
-		return begin + "NOT SAFE: a majority of one need not meet one of the other, so two clients may hold the same name at once." + end
+		return begin + "NOT SAFE: a majority of one need not meet one of the other, so two clients may hold the same name at once."
 	case len(a.Now) > 0 && len(b.Now) > 0 && a.Route() != b.Route():
 		return begin + "the sets that names are spread over are changing, and names that move are locked in both. A rollout is under way until all clients have the same."
 	case a.Part != "" && b.Part != "" && a.Part != b.Part:
 		return begin + "they are two of several sets that names are spread over."
 	case !r.known:
-		return begin + "some masters are not connected, so it cannot be told whether majorities always meet. Look again soon."
+		return begin + "others are not connected or restarted lately, so it cannot be told whether majorities always meet. Look again soon."
 	case r.common == len(a.Masters) && r.common == len(b.Masters):
 		return begin + "they are the same masters, with other leases or guards, which go together."
 	default:
@@ -217,9 +224,13 @@ func clientsReport(all []redlock.ClientInfo, sets []*setInUse) clientsJSON {
 	report := clientsJSON{Sets: []setJSON{}, Pairs: []pairJSON{}}
 	report.Clients = eachAs(all, func(c redlock.ClientInfo) *clientJSON { return clientAsJSON(&c) })
 	for _, s := range sets {
-		report.Sets = append(report.Sets, setJSON{s.Terms.String(), len(s.Terms.Masters), s.clients})
+		set := s.Terms.String()
+		report.Sets = append(report.Sets, setJSON{set, len(s.Terms.Masters), len(s.members)})
+		for _, i := range s.members {
+			report.Clients[i].Set = set // another member may have other addresses for it
+		}
 		for _, r := range s.relations {
-			both, meet := [2]string{r.other.Terms.String(), s.Terms.String()}, !errors.Is(r.why, redlock.ErrOverlap)
+			both, meet := [2]string{r.other.Terms.String(), set}, !errors.Is(r.why, redlock.ErrOverlap)
 			report.Pairs = append(report.Pairs, pairJSON{both, r.common, r.known, meet, r.safe()})
 		}
 	}

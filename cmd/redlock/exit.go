@@ -21,6 +21,7 @@ const (
 	exitSoftware      = 70  // EX_SOFTWARE: should not happen
 	exitTaken         = 75  // EX_TEMPFAIL: not acquired, or not in time
 	exitLost          = 76  // the hold was lost while the command ran
+	exitConflict      = 78  // EX_CONFIG: settings that conflict with those of others
 	exitNotExecutable = 126 // the command exists but cannot be run
 	exitNotFound      = 127 // there is no such command
 	exitSignal        = 128 // plus n: ended by signal n
@@ -58,6 +59,7 @@ var exitCodes = []meaning{
 	{code: exitTaken, of: "run, hold", means: "not locked: taken by somebody else, or not free in time"},
 	{code: exitLost, of: "run", means: "the hold was lost: the command was ended, or ended by itself with 0 but too late"},
 	{code: exitLost, of: "hold", means: "the hold was lost"},
+	{code: exitConflict, of: "run, hold", means: "not locked: other clients use the masters in a way that conflicts, with other masters or leases"},
 	{code: exitNotExecutable, of: "run", means: "the command cannot be run"},
 	{code: exitNotFound, of: "run", means: "the command was not found"},
 	{code: exitSignal, of: "run", means: "signal n ended the wait"},
@@ -114,6 +116,9 @@ func plain(err error) string {
 // ErrNoQuorum is checked first: a client that cannot reach a majority does not know whether the lock
 // is taken.
 func codeOf(err error) int {
+	if conflicts(err) {
+		return exitConflict
+	}
 	if errors.Is(err, redlock.ErrNoQuorum) {
 		return exitNoQuorum
 	}
@@ -123,7 +128,13 @@ func codeOf(err error) int {
 	if _, ok := errors.AsType[*redlock.MajorityError](err); ok {
 		return exitSoftware
 	}
-	return exitUsage // an invalid name or lease, or settings that conflict with those of others
+	return exitUsage // an invalid name or lease
+}
+
+// conflicts reports whether others use the masters in a way that conflicts with the client's.
+func conflicts(err error) bool {
+	_, conflict := errors.AsType[*redlock.ConflictError](err)
+	return conflict
 }
 
 // refuse adds an exit code to err, the error of a call to the library. If the library refused the call
@@ -131,7 +142,7 @@ func codeOf(err error) int {
 // client was made. name is what the user calls that name: the flag, variable or argument.
 func refuse(err error, name string) error {
 	code := codeOf(err)
-	if _, second := errors.AsType[*redlock.ConflictError](err); code == exitUsage && !second {
+	if code == exitUsage {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return fail(code, "%w", err)

@@ -27,7 +27,6 @@ type clientJSON struct {
 	Masters int       `json:"masters"` // how many it uses
 	Lease   int64     `json:"max_lease_ms"`
 	Guard   int64     `json:"restart_guard_ms"` // 0: none
-	Refused bool      `json:"refused"`          // it came second, and takes no lock
 	At      int       `json:"at,omitempty"`     // how many have its record; only of clients
 }
 
@@ -38,7 +37,7 @@ func clientAsJSON(c *redlock.ClientInfo) *clientJSON {
 	return &clientJSON{
 		ID: c.ID, Name: c.Name, Host: c.Host, PID: c.PID, Program: c.Program, Version: c.Version, Since: c.Since.UTC(),
 		SeenMS: c.Seen.Milliseconds(), Holds: c.Holds, Waits: c.Waits, Set: c.Terms.String(), Masters: len(c.Terms.Masters),
-		Lease: c.Terms.Lease, Guard: c.Terms.Guard, Refused: c.Terms.Refused, At: c.At,
+		Lease: c.Terms.Lease, Guard: c.Terms.Guard, At: c.At,
 	}
 }
 

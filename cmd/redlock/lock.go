@@ -168,15 +168,30 @@ func (f *lockFlags) ways(client *redlock.Client) (try, lock way) {
 // tryAgain is the pause after failing to extend a hold.
 const tryAgain = 200 * time.Millisecond
 
+// lookAfter is the pause after a conflict with other clients, which may end.
+const lookAfter = time.Second
+
 // whole locks until it has a hold with its full lease. A hold that was handed over starts with a short
 // lease, which the escalation would take for a hold that cannot be renewed.
 //
-// It tries again only where that helps: the hold ended before it was extended, or too few masters
-// answered. Any other error would only repeat itself.
+// It tries again only where that helps: others use the masters in a way that conflicts, the hold ended before
+// it was extended, or too few masters answered. Any other error would only repeat itself.
 func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock way) (grip, error) {
-	said := false
+	said, warned := false, false
 	for {
 		hold, err := lock(ctx)
+		if conflicts(err) {
+			if !warned {
+				log.Warn("waiting for other clients to end", "error", plain(err))
+				warned = true
+			}
+			select {
+			case <-time.After(lookAfter):
+				continue
+			case <-ctx.Done():
+				return nil, errors.Join(err, ctx.Err())
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

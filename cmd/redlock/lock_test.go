@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -80,4 +81,61 @@ func (h *fakeLease) Extend(context.Context, time.Duration) error { return h.err 
 func (h *fakeLease) Unlock(context.Context) error {
 	h.unlocked = true
 	return nil
+}
+
+// TestWholeWaitsForOthers: while other clients use the masters in a way that conflicts, redlock waits, for as long
+// as it is told to, and says so once.
+func TestWholeWaitsForOthers(t *testing.T) {
+	for _, lasts := range []time.Duration{10 * time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var stderr bytes.Buffer
+			start := time.Now()
+			_, err := whole(ctx, slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
+				if time.Since(start) < lasts {
+					return nil, &redlock.ConflictError{Reason: redlock.ErrOverlap}
+				}
+				return &fakeLease{}, nil
+			})
+			took := time.Since(start)
+			if waits := lasts < time.Minute; waits && (err != nil || took != lasts) || !waits && (codeOf(err) != exitConflict || !errors.Is(err, context.DeadlineExceeded) || took != time.Minute) {
+				t.Errorf("whole = %v after %v, and the conflict lasts %v", err, took, lasts)
+			}
+			if n := strings.Count(stderr.String(), "waiting for other clients"); n != 1 {
+				t.Errorf("stderr is %q, want that it waits once", &stderr)
+			}
+		})
+	}
+}
+
+// TestManyClients: what there is to say of 1,000 clients is short, whether they have the same masters under a
+// thousand names, or all have others.
+func TestManyClients(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		var all []redlock.ClientInfo
+		for i := range 1000 {
+			c := redlock.ClientInfo{ID: fmt.Sprint(i), Name: "app", Host: fmt.Sprint("host-", i), Terms: redlock.Terms{Lease: 30_000, Guard: 30_000}}
+			for k := range 5 {
+				m := redlock.Master{Run: fmt.Sprintf("%08x", k), Address: fmt.Sprintf("localhost:%d on host-%d", 6380+k, i)}
+				if !same {
+					m.Run = fmt.Sprintf("%08x", i*5+k)
+				}
+				c.Terms.Masters = append(c.Terms.Masters, m)
+			}
+			all = append(all, c)
+		}
+		sets := setsInUse(all)
+		text, err := json.Marshal(clientsReport(all, sets))
+		if err != nil || len(text) > 2<<20 || same && (len(sets) != 1 || clientsCode(sets) != exitOK) || !same && clientsCode(sets) != exitNo {
+			t.Errorf("same masters %v: %d sets, code %d, %d bytes, %v", same, len(sets), clientsCode(sets), len(text), err)
+		}
+		pairs := 0
+		for _, s := range sets {
+			pairs += len(s.relations)
+		}
+		if pairs > 1000 {
+			t.Errorf("%d pairs of sets are compared", pairs)
+		}
+	}
 }

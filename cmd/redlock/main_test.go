@@ -56,6 +56,7 @@ func TestCodeOf(t *testing.T) {
 		{redlock.ErrNoQuorum, exitNoQuorum},
 		{errors.Join(redlock.ErrTaken, redlock.ErrNoQuorum), exitNoQuorum},
 		{context.DeadlineExceeded, exitTaken},
+		{errors.Join(&redlock.ConflictError{Reason: redlock.ErrOverlap}, context.DeadlineExceeded), exitConflict},
 		{&redlock.MajorityError{}, exitSoftware},
 		{errors.New("the name is empty"), exitUsage},
 	} {

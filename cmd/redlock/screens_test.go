@@ -138,11 +138,14 @@ func clientele() []printed {
 	third.PID, third.Since = 4243, now.Add(-3*time.Hour)
 	few := two
 	few.Terms, few.Seen = terms("m1 m8 m9"), time.Second
-	unsure, long, part, refused := few, few, few, few
+	unsure, long, part := few, few, few
 	unsure.Terms = terms("m1 ? ? ? ?")
 	long.Terms = one.Terms
 	long.Terms.Lease, long.Terms.Guard = 300_000, 300_000
-	part.Terms.Part, refused.Terms.Refused = "2", true
+	part.Terms.Part = "2"
+	dead := one
+	dead.Terms = terms("m1 m2 m3 m4 m5")
+	dead.Terms.Masters[4].Run = "" // long gone
 	east := one
 	east.Terms.Part = "1"
 	before, moving, after := one, third, third
@@ -153,7 +156,7 @@ func clientele() []printed {
 		clients("one set", one, third),
 		clients("a change under way", two, one, third),
 		clients("two sets that are not safe", one, few),
-		clients("and the second came second", one, refused),
+		clients("a dead master", one, dead),
 		clients("leases above the guard of others", one, third, long),
 		clients("two of several sets", east, part),
 		clients("a rollout of sets", before, moving),

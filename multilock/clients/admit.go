@@ -2,225 +2,236 @@ package clients
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
-	"example.com/redlock/quorum"
 )
 
-const (
-	// longestLook is how long a first lock waits for the terms that a minority of the masters knows. Those
-	// that are down do not count, and what comes later is looked at all the same.
-	longestLook = 100 * time.Millisecond
+// longestLook is how long a first lock waits for the terms that a minority of the masters knows, and those of the
+// client's other sets. Masters that are down do not count, and what comes later is looked at as well.
+const longestLook = 100 * time.Millisecond
 
-	// lookAgain is how often a client that came second looks whether the first are still there, for its
-	// callers' sake.
-	lookAgain = time.Second
-)
-
-// look is a look at the terms of others, for a lock.
+// look is what a process does to be established, for all callers that wait for it.
 type look struct {
-	begun clock.Instant
 	done  chan struct{}
-	heard *poll.Ballot // what became of it, once done
+	of    *Directory            // which it waits for
+	heard map[*Directory]*round // what the masters of each set said last, once done
 }
 
-// Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others
-// came first, and their terms conflict with its own. It publishes its own terms and looks at those of
-// others in one step, so that two clients cannot miss each other at a master that both use. A master
-// that refuses to tell keeps nobody from a lock.
+// Sets are those of a process, which is established at each by itself. It has one look at a time for all of them.
+type Sets struct {
+	all  []*Directory
+	mu   sync.Mutex
+	look *look // the last for a lock
+}
+
+// looking returns the look for the lock of d, and whether it has yet to begin.
+func (s *Sets) looking(d *Directory) (l *look, begins bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l = s.look; l == nil || poll.IsClosed(l.done) && d.standing.First(clock.Now()) != terms.Ended {
+		s.look = &look{done: make(chan struct{}), of: d}
+		return s.look, true
+	}
+	return l, false
+}
+
+// Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others are
+// established whose terms conflict with its own. See [terms.Standing].
 //
 // The error is a [*poll.MajorityError] where too few masters answered.
 //
-// Cost: for the first lock of a client one round trip, see longestLook; none for others.
+// Cost: one round trip for a client that is not established, one more if others have other terms; none else.
 func (d *Directory) Admit(ctx context.Context, key string) error {
-	if d.Admitted() {
-		return nil
-	}
-	d.mu.Lock()
-	if d.stands == user {
-		d.mu.Unlock()
-		return d.refusalOf(key)
-	}
-	l := d.look
-	if l == nil || poll.IsClosed(l.done) && (d.stands == onlooker || clock.Since(l.begun) > lookAgain) {
-		l = &look{begun: clock.Now(), done: make(chan struct{})}
-		d.look = l
-		// Goroutines: one, which ends when the masters have answered, about a node timeout later.
-		go d.present(l)
-	}
-	d.mu.Unlock()
-	select {
-	case <-l.done:
-	case <-d.Closing():
-		return poll.ErrClosed
-	case <-ctx.Done():
-		return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
-	}
-	switch {
-	case l.heard == nil:
-		return poll.ErrClosed
-	case !d.Majority(l.told()):
-		return d.Lost("lock", key, l.heard, poll.ErrNoQuorum, nil, nil)
-	}
-	return d.refusalOf(key)
-}
-
-// Admitted reports whether the client takes locks, and nobody came before it.
-func (d *Directory) Admitted() bool { return d.admitted.Load() || !d.introduced() }
-
-// Look returns the ConflictError of package terms if others came first, as far as the masters have told. It asks
-// those that have not, and publishes nothing.
-func (d *Directory) Look(ctx context.Context) error {
-	d.Meet(ctx, longestLook)
-	d.listen(ctx)
-	return d.refusal()
-}
-
-// Ready waits until a majority of the masters would grant a lock, as far as is known without
-// asking them: see [node.Node.Ready]. It returns nil then.
-//
-// Otherwise it returns a [*poll.MajorityError] that says what each of the others lacks: when ctx has
-// ended, and at once when waiting is in vain. If this client came second, it returns the ConflictError of
-// package terms.
-//
-// Cost: nothing is sent, but the first time one command to each master.
-func (d *Directory) Ready(ctx context.Context) error {
-	err := d.Await(ctx, func() error {
-		if err := d.refusal(); err != nil {
-			return err
+	for !d.Admitted() {
+		l, begins := d.sets.looking(d)
+		if begins {
+			// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
+			go l.run()
 		}
-		return d.Unready("ready", "")
-	})
-	if err != nil {
-		return err
-	}
-	d.listen(ctx)
-	return d.refusal()
-}
-
-// Refuse has the client take no lock until it is admitted anew: others came first at the masters of
-// another set.
-func (d *Directory) Refuse() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.stands = refused
-	d.admitted.Store(false)
-	if o := d.rivalLocked(clock.Now()); o != nil {
-		d.foundLocked(o)
-	}
-}
-
-// refusalOf says why the client takes no lock at key, nil if it does.
-func (d *Directory) refusalOf(key string) error {
-	if err := d.refusal(); err != nil {
-		return poll.Fail("lock", key, err)
+		select {
+		case <-l.done:
+		case <-d.Closing():
+			return poll.ErrClosed
+		case <-ctx.Done():
+			return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
+		}
+		r := l.heard[d]
+		switch {
+		case r != nil && r.rival != nil:
+			return poll.Fail("lock", key, d.explain(r.rival, true))
+		case l.of == d && r == nil:
+			return poll.ErrClosed
+		case l.of == d && !d.Majority(r.Told):
+			return d.Lost("lock", key, r.ballot, poll.ErrNoQuorum, nil, nil)
+		}
 	}
 	return nil
 }
 
-// told returns how many masters have told of others, or refused to.
-func (l *look) told() (n int) {
-	for i := range l.heard.N {
-		if a := l.heard.At(i); l.heard.In.Has(i) && (a.Outcome == script.Done || a.Outcome == script.Failed) {
-			n++
-		}
-	}
-	return n
+// Admitted reports whether the client may take locks.
+func (d *Directory) Admitted() bool {
+	until := d.until.Load()
+	return until != nil && clock.Until(*until) > 0 || !d.introduced()
 }
 
-// present publishes the terms of this client before its first lock, and makes it a user unless it came
-// second.
-func (d *Directory) present(l *look) {
+// first returns the first step of a client that is asked for a lock.
+func (d *Directory) first() terms.Do {
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	return d.standing.First(clock.Now())
+}
+
+// run drives the standing of a process until it is established at the set that it was asked for, or refused.
+func (l *look) run() {
 	defer close(l.done)
-	if !d.Begin() {
-		return
-	}
-	defer d.End()
-	d.Meet(context.Background(), longestLook)
-	d.mu.Lock()
-	again := d.stands == refused
-	d.mu.Unlock()
-	if again {
-		if l.heard = d.hear(script.LookAtUses()); d.refusal() != nil {
+	for do := l.of.first(); do < terms.Ended; {
+		if l.step(do); l.heard[l.of] == nil {
 			return
 		}
-	}
-	d.mu.Lock()
-	own := d.ownTermsLocked()
-	d.since = clock.Now()
-	publish, record := own.Publish(d.publisherLocked(), 0), d.recordLocked(own, 0, 1)
-	d.mu.Unlock()
-	if record != nil {
-		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
-	}
-	if l.heard = d.hear(publish); d.refusal() != nil {
-		d.hear(script.LookAtUses()) // who it is
-	}
-	if !slices.ContainsFunc(own.Masters, func(at script.Master) bool { return at.Run == "" }) {
-		for _, n := range d.Nodes {
-			n.Noted() // or each would be told the same again, soon after it was connected
-		}
-	}
-
-	d.mu.Lock()
-	rival := d.rivalLocked(clock.Now())
-	switch {
-	case rival != nil:
-		d.stands = refused
-		d.foundLocked(rival)
-	case d.Majority(l.told()):
-		d.stands = user
-		d.admitted.Store(true)
-	}
-	d.mu.Unlock()
-	if rival != nil { // let the others know
-		for i, n := range d.Nodes {
-			for _, note := range d.notes(i) {
-				n.Send(note.Cmd, note.To, i)
+		for d, r := range l.heard {
+			if next := d.heard(r, d == l.of); d == l.of {
+				do = next
 			}
 		}
 	}
+	if r := l.heard[l.of]; r != nil && r.rival != nil {
+		l.of.names(r.rival)
+		l.of.sets.mu.Lock()
+		l.of.tellLocked(r.rival)
+		l.of.sets.mu.Unlock()
+	}
 }
 
-// hear sends a command that tells the terms of others to the masters that are connected, and returns
-// what became of it once all have answered, or a majority has a while ago.
-func (d *Directory) hear(cmd *script.Command) *poll.Ballot {
-	enough, cancel := context.WithCancel(context.Background())
+// step carries out a step at the set that the look waits for, and at those others at which the process is not
+// established, which it does not wait for long.
+func (l *look) step(do terms.Do) {
+	late, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()
-	var answers atomic.Int32
-	p := d.NewPoll(nil)
-	p.Told = func(i int, a script.Answer) {
-		d.heard(i, a)
-		if int(answers.Add(1)) == quorum.Majority(len(d.Nodes)) {
+	var asked sync.WaitGroup
+	var mu sync.Mutex
+	l.heard = make(map[*Directory]*round)
+	l.of.sets.mu.Lock()
+	all := slices.Clone(l.of.sets.all)
+	l.of.sets.mu.Unlock()
+	for _, d := range all {
+		if d.Admitted() && d != l.of || !d.Begin() {
+			continue
+		}
+		ctx, own := late, do
+		if d == l.of {
+			ctx = context.Background()
+		} else if d.first() != terms.Join {
+			own = terms.Look
+		}
+		asked.Go(func() {
+			defer d.End()
+			r := d.hear(ctx, own)
+			mu.Lock()
+			l.heard[d] = r
+			mu.Unlock()
+		})
+	}
+	asked.Wait()
+}
+
+// round is a step at the masters of one set.
+type round struct {
+	terms.Round
+	text   string // that was published
+	ballot *poll.Ballot
+	rival  *rival // why the client is refused, nil if it is not
+}
+
+// hear asks the masters of one set how others use them, and publishes its terms unless it only looks. It waits until
+// all have told, or a majority has a while ago.
+func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
+	if do != terms.Stay {
+		d.Meet(ctx, longestLook)
+	}
+	enough, cancel := context.WithCancel(ctx)
+	defer cancel()
+	waits := false
+	p := d.NewPoll(func(b *poll.Ballot) bool {
+		if d.Majority(told(b)) && !waits {
+			waits = true
 			time.AfterFunc(longestLook, cancel)
 		}
+		return false
+	})
+	now := clock.Now()
+	d.sets.mu.Lock()
+	own := d.ownTermsLocked(now)
+	cmd := script.LookAtUses()
+	if d.published && d.standing.Free(now, d.id.Lease) {
+		cmd = script.Withdraw(d.by)
 	}
+	d.published = d.published || do != terms.Look
+	d.sets.mu.Unlock()
 	for i, n := range d.Nodes {
+		if do != terms.Look {
+			cmd = d.publish(own, i, do == terms.Join)
+		}
 		if n.Met() {
 			n.Send(cmd, p, i)
 		} else {
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	b, _ := p.Wait(enough)
-	return b
+	r := &round{Round: terms.Round{Did: do, Sent: now, Of: d.Len()}, text: own.Text()}
+	r.ballot, _ = p.Wait(enough)
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	r.Told = told(r.ballot)
+	for i := range d.Nodes {
+		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len(d.views[i].Uses) > 0 {
+			r.Others = true
+		}
+	}
+	return r
 }
 
-// listen looks at the terms of others, unless that was done before or ctx has ended.
-//
-// Cost: the first time one round trip, see longestLook.
-func (d *Directory) listen(ctx context.Context) {
-	d.mu.Lock()
-	heard := slices.ContainsFunc(d.at[:], func(at there) bool { return at.heard })
-	d.mu.Unlock()
-	if heard || !d.introduced() || ctx.Err() != nil || !d.Begin() {
-		return
+// heard takes in a round, and returns the next step. A client that is established keeps a record as well; one that
+// is refused takes back what it published. What is gathered is written together with the lock that follows.
+func (d *Directory) heard(r *round, gathered bool) terms.Do {
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	r.Now, r.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
+	own := d.ownTermsLocked(r.Now)
+	r.rival = d.compareLocked(r.Now)
+	if r.Refused = r.rival != nil; own.Text() != r.text && !r.Refused {
+		return r.Did // it has met another master
 	}
-	defer d.End()
-	d.hear(script.LookAtUses())
+	free := d.standing.Free(r.Now, d.id.Lease)
+	next := d.standing.Heard(&r.Round, d.id.Lease)
+	switch {
+	case d.standing.Established(r.Now):
+		until := d.standing.Until()
+		d.until.Store(&until)
+		if record := d.recordLocked(own, 0, 1); record != nil {
+			d.Deliver(record, d.All(), poll.Receiver(d.denied), gathered)
+		}
+		for _, n := range d.Nodes {
+			n.Noted(true)
+		}
+	case r.Refused && r.Did != terms.Look && free:
+		d.Send(script.Withdraw(d.by), d.All(), poll.Nobody{})
+	}
+	return next
+}
+
+// told returns how many masters have told of others, or refused to.
+func told(b *poll.Ballot) (n int) {
+	for i := range b.N {
+		if a := b.At(i); b.In.Has(i) && (a.Outcome == script.Done || a.Outcome == script.Failed) {
+			n++
+		}
+	}
+	return n
 }

@@ -1,10 +1,9 @@
 package clients
 
 import (
+	"context"
 	"maps"
-	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"example.com/redlock/clock"
@@ -15,130 +14,100 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// settledAfter is for how long a client that takes locks must see others publish terms that conflict with
-// its own before it believes them. When a master restarts, clients learn of its new run id within a beat of
-// each other, 18 s at most, and publish the old one until then.
+// settledAfter is for how long an established client must see a conflict before it reports it. When a master
+// restarts, clients learn of its new run id within a beat of each other, 18 s at most.
 const settledAfter = 25 * time.Second
 
-// otherTerms are terms of other clients that conflict with those of this one.
-type otherTerms struct {
-	why   terms.ConflictError
-	first [poll.Max]int64 // when each master was told of them first, in ms by its clock; 0: it does not know them
-	seen  clock.Instant   // when they were seen first
-	last  clock.Instant   // when they were published last, as far as is known
-	found bool            // no restart explains them, and the log was told
+// rival is a use that conflicts with that of this client.
+type rival struct {
+	terms.Rival
+	from  *Directory      // of the set whose master told
+	seen  clock.Instant   // when it was seen first
+	told  bool            // the log and the trace were
+	named <-chan struct{} // closed once it is known who it is of, or that no master knows
 }
 
-// heard takes what a master knows of those who use it.
-func (d *Directory) heard(i int, a script.Answer) {
-	d.denied(i, a)
-	if a.Outcome != script.Done {
+// receiver takes what masters answer that were asked at asked, as own is; published says that they were sent
+// that the client is established.
+func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bool) poll.Receiver {
+	return func(i int, a script.Answer) {
+		if !d.Begin() {
+			return
+		}
+		// Goroutines: one, since what a master told takes time to read. It waits for nobody.
+		go func() {
+			defer d.End()
+			d.sets.mu.Lock()
+			defer d.sets.mu.Unlock()
+			now := clock.Now()
+			if d.toldLocked(i, a, own, asked) && published {
+				d.standing.Kept(i, asked, now, d.id.Lease)
+				until := d.standing.Until()
+				d.until.Store(&until)
+			}
+			d.compareLocked(now)
+		}()
+	}
+}
+
+// toldLocked takes in what master i answered that was asked at asked, as own is. It reports whether that was
+// anything, or a refusal.
+func (d *Directory) toldLocked(i int, a script.Answer, own *terms.Terms, asked clock.Instant) bool {
+	if a.Outcome != script.Done && a.Outcome != script.Failed {
+		return false
+	}
+	d.deniedLocked(i, a)
+	d.views[i] = terms.View{Master: own.Masters[i], At: asked}
+	d.views[i].Uses, _ = script.ReadUses(a.Reply)
+	return true
+}
+
+// compareLocked compares the client's terms with those of others, by what the masters of all its sets told last.
+// It reports conflicts that are new, and that are over, and returns one, nil if there is none.
+func (d *Directory) compareLocked(now clock.Instant) *rival {
+	own, live := d.ownTermsLocked(now), make(map[string]*rival)
+	for _, o := range d.sets.all {
+		for _, found := range terms.Rivals(own, o.views, now) {
+			r := d.rivals[found.Text]
+			if r == nil {
+				r = &rival{seen: now, from: o, named: o.lookUp(found.By)}
+			}
+			r.Rival, r.from, live[found.Text] = found, o, r
+		}
+	}
+	for text, r := range d.rivals {
+		if live[text] == nil && r.told {
+			d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String()})
+			d.Log.Info("redlock: the conflict with other clients is over", "other", r.Terms.String())
+		}
+	}
+	d.rivals = live
+	for _, r := range live {
+		if d.standing.Established(now) && now.Sub(r.seen) >= settledAfter {
+			d.tellLocked(r)
+		}
+	}
+	return d.firstLocked(false)
+}
+
+// firstLocked returns one of the conflicts, of those that were reported if told is true; nil if there is none.
+func (d *Directory) firstLocked(told bool) *rival {
+	for _, text := range slices.Sorted(maps.Keys(d.rivals)) {
+		if r := d.rivals[text]; r.told || !told {
+			return r
+		}
+	}
+	return nil
+}
+
+// tellLocked tells the log and the trace of a conflict, once.
+func (d *Directory) tellLocked(r *rival) {
+	if r.told {
 		return
 	}
-	texts.mu.Lock()
-	uses, shown, ok := texts.ReadUses(a.Reply)
-	texts.mu.Unlock()
-	if ok {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.compareLocked(i, uses, clock.Now(), shown)
-	}
-}
-
-// texts remembers what terms say, for all clients of this process.
-var texts struct {
-	mu sync.Mutex
-	script.Texts
-}
-
-// published takes what a master answers to the terms of this client: what it knows of those who use it,
-// but not who they are. That is asked where their terms conflict with those of this one.
-func (d *Directory) published(i int, a script.Answer) {
-	d.heard(i, a)
-	d.mu.Lock()
-	var unnamed bool
-	for _, o := range d.others {
-		unnamed = unnamed || o.first[i] > 0 && o.why.Client == nil
-	}
-	d.mu.Unlock()
-	if unnamed && a.Outcome == script.Done {
-		d.Nodes[i].Send(script.LookAtUses(), poll.Receiver(d.heard), i)
-	}
-}
-
-// compareLocked compares the terms of others, as master i knows them, with this client's own. shown is what
-// the master's clock shows now.
-func (d *Directory) compareLocked(i int, uses []script.Use, now clock.Instant, shown int64) {
-	own := d.ownTermsLocked()
-	d.at[i].heard, d.at[i].first = true, 0
-	if d.stands == user {
-		d.at[i].first = shown - d.ageLocked() // until they are there
-	}
-	for _, o := range d.others {
-		o.first[i] = 0
-	}
-	for _, u := range uses {
-		text := u.Text
-		if text == d.told {
-			d.at[i].first = u.First
-			continue
-		}
-		if reason := terms.Conflict(&own, &u.Terms); reason != nil {
-			o := d.others[text]
-			if o == nil {
-				o = &otherTerms{seen: now, last: now.Add(-time.Hour)}
-				if d.others == nil {
-					d.others = make(map[string]*otherTerms)
-				}
-				d.others[text] = o
-			}
-			o.first[i] = u.First
-			if published := now.Add(-time.Duration(max(0, shown-u.Last)) * time.Millisecond); published.Sub(o.last) > 0 {
-				o.last = published
-			}
-			o.why.Reason, o.why.Own, o.why.Other, o.why.Master = reason, own, u.Terms, d.Nodes[i].Name()
-			if u.Record != nil {
-				o.why.Client = d.info(u.Client, *u.Record)
-			}
-		}
-	}
-	d.judgeLocked(&own, now)
-}
-
-// judgeLocked tells the log of terms that conflict with own, and of those that no longer do.
-func (d *Directory) judgeLocked(own *terms.Terms, now clock.Instant) {
-	for _, text := range slices.Sorted(maps.Keys(d.others)) {
-		o := d.others[text]
-		if now.Sub(o.last) > script.RecordLife || terms.Conflict(own, &o.why.Other) == nil {
-			delete(d.others, text)
-			if o.found {
-				d.traced(redlocktrace.SetsOverlap{Other: o.why.Other.String()})
-				d.Log.Info("redlock: the conflict with other clients is over", "other", o.why.Other.String())
-			}
-			continue
-		}
-		from := o.seen
-		if from.Sub(d.changed) < 0 {
-			from = d.changed
-		}
-		// Who was refused has compared its terms by itself, and a restart changes no route.
-		explained := o.why.Reason != terms.ErrRoute && !o.why.Other.Refused && o.last.Sub(from) < settledAfter
-		if o.found || d.stands != user || explained {
-			continue
-		}
-		d.foundLocked(o)
-	}
-	d.admitted.Store(d.stands == user && d.rivalLocked(now) == nil)
-}
-
-// foundLocked tells the log and the trace of a conflict, once.
-func (d *Directory) foundLocked(o *otherTerms) {
-	if o.found {
-		return
-	}
-	o.found = true
-	why := d.explainLocked(o)
-	d.traced(redlocktrace.SetsOverlap{Other: why.Other.String(), Err: why})
+	r.told = true
+	why := d.explainLocked(r, !d.standing.Established(clock.Now()))
+	d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String(), Err: why})
 	d.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
 }
 
@@ -150,77 +119,92 @@ func (d *Directory) traced(e redlocktrace.SetsOverlap) {
 	}
 }
 
-// explainLocked returns the error of a conflict.
-func (d *Directory) explainLocked(o *otherTerms) *terms.ConflictError {
-	why := o.why
-	why.Refused = d.behindLocked(o)
-	return &why
+// names waits until it is known who r is of, for longestLookUp at most.
+func (d *Directory) names(r *rival) {
+	enough, cancel := context.WithTimeout(context.Background(), longestLookUp)
+	defer cancel()
+	awaitAll(enough, r.named)
 }
 
-// behindLocked reports whether this client came second, so that it takes no lock: o was published
-// before its own terms, at the masters that know both. Who was refused itself comes before nobody.
-//
-// Of two that publish their terms and then look, one comes second at least: at each master one was
-// first, and the other sees it there. Wherever both are seen, they agree on who has the earliest entry.
-func (d *Directory) behindLocked(o *otherTerms) bool {
-	if o.why.Other.Refused {
-		return false
-	}
-	const never = math.MaxInt64
-	mine, theirs := int64(never), int64(never)
-	for i := range d.at {
-		if d.at[i].first > 0 && o.first[i] > 0 {
-			mine, theirs = min(mine, d.at[i].first), min(theirs, o.first[i])
-		}
-	}
-	if mine == theirs {
-		return d.stands != user && mine == never || mine != never && o.why.Other.Text() < d.told
-	}
-	return theirs < mine
+// explain returns the error of a conflict.
+func (d *Directory) explain(r *rival, refused bool) error {
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	return d.explainLocked(r, refused)
 }
 
-// rivalLocked returns the conflict because of which this client takes no lock, nil if there is none. A
-// client that takes locks believes only what no restart explains. Of several, it is one whose client is
-// known: others may be of a client that is no more.
-func (d *Directory) rivalLocked(now clock.Instant) (rival *otherTerms) {
-	for _, text := range slices.Sorted(maps.Keys(d.others)) {
-		o := d.others[text]
-		if now.Sub(o.last) <= script.RecordLife && (o.found || d.stands != user) && d.behindLocked(o) {
-			if rival = o; o.why.Client != nil {
-				break
-			}
-		}
+func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
+	why := &terms.ConflictError{
+		Reason: r.Reason, Own: *d.ownTermsLocked(clock.Now()), Other: *r.Terms,
+		Client: r.from.cache.client(r.By), Master: r.from.Nodes[r.Master].Name(), Refused: refused,
 	}
-	return rival
+	if why.Client != nil && why.Client.Terms.Text() == r.Text {
+		why.Other = why.Client.Terms // with the addresses
+	}
+	return why
 }
 
-// refusal returns why this client takes no lock, nil if it may.
-func (d *Directory) refusal() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if o := d.rivalLocked(clock.Now()); o != nil {
-		return d.explainLocked(o)
+// refusal returns what this client would be refused for, as far as masters have told; nil if it would not, or is
+// established.
+func (d *Directory) refusal() *rival {
+	now := clock.Now()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	if d.standing.Established(now) || !d.introduced() {
+		return nil
 	}
-	return nil
+	return d.compareLocked(now)
+}
+
+// heardAny reports whether a master has told how others use it.
+func (d *Directory) heardAny() bool {
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	return slices.ContainsFunc(d.views, func(v terms.View) bool { return v.Master != script.Master{} })
 }
 
 // Conflict returns a [*terms.ConflictError] if other clients use the masters in a way that does not go together
-// with that of this client, whoever came first; nil as far as none is known.
+// with that of this client; nil as far as none is known.
 //
 // Cost: nothing is sent.
 func (d *Directory) Conflict() error {
-	if err := d.refusal(); err != nil {
-		return err
+	if r := d.refusal(); r != nil {
+		return d.explain(r, true)
 	}
-	now := clock.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, text := range slices.Sorted(maps.Keys(d.others)) {
-		if o := d.others[text]; o.found && now.Sub(o.last) <= script.RecordLife {
-			return d.explainLocked(o)
-		}
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	if r := d.firstLocked(true); r != nil {
+		return d.explainLocked(r, false)
 	}
 	return nil
+}
+
+// Ready waits until a majority of the masters would grant a lock, as far as is known without
+// asking them: see [node.Node.Ready]. It returns nil then.
+//
+// Otherwise it returns a [*poll.MajorityError] that says what each of the others lacks: when ctx has
+// ended, and at once when waiting does not help. If this client would be refused, it returns the ConflictError
+// of package terms.
+//
+// Cost: nothing is sent, but the first time one command to each master.
+func (d *Directory) Ready(ctx context.Context) error {
+	var r *rival
+	err := d.Await(ctx, func() error {
+		if r = d.refusal(); r != nil {
+			return nil // it is not waited for
+		}
+		return d.Unready("ready", "")
+	})
+	if err == nil && r == nil && !d.heardAny() && d.introduced() && ctx.Err() == nil && d.Begin() {
+		d.hear(ctx, terms.Look)
+		d.End()
+		r = d.refusal()
+	}
+	if r != nil {
+		d.names(r)
+		return d.explain(r, true)
+	}
+	return err
 }
 
 // info returns what r says of client.

@@ -17,51 +17,42 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestWhatARestartExplains: a client that takes locks believes terms that conflict with its own once they
-// were published 25 s after it saw them first, and after its masters changed last. It stops then if they came
-// first.
+// TestWhatARestartExplains: an established client reports terms that conflict with its own once it has seen them
+// for 25 s, and that they are gone. It goes on.
 func TestWhatARestartExplains(t *testing.T) {
-	const hour = time.Hour
-	theirs := terms.Terms{Guard: 30_000, Masters: []terms.Master{{Run: "x"}, {Run: "y"}, {Run: "z"}}}
-	type look struct{ at, last time.Duration } // since this client's masters changed last
 	for _, tt := range []struct {
-		name   string
-		first  time.Duration // when they were published first; the client's own were an hour ago
-		looks  []look
-		want   bool
-		second bool
+		name string
+		seen []bool // every 18 s
+		want int    // messages
 	}{
-		{"nobody uses them any more", 0, []look{{0, -time.Second}, {18 * time.Second, -time.Second}, {36 * time.Second, -time.Second}}, false, false},
-		{"somebody finds out 18 s later", -2 * hour, []look{{0, -time.Second}, {18 * time.Second, 18 * time.Second}, {36 * time.Second, 18 * time.Second}}, false, false},
-		{"they are used on", 0, []look{{0, -time.Second}, {18 * time.Second, 15 * time.Second}, {36 * time.Second, 33 * time.Second}}, true, false},
-		{"they are used on, and came first", -2 * hour, []look{{0, -time.Second}, {18 * time.Second, 15 * time.Second}, {36 * time.Second, 33 * time.Second}}, true, true},
-		{"this client was suspended", -2 * hour, []look{{hour, hour}}, false, false},
-		{"another one was, and finds out", -2 * hour, []look{{hour, hour - time.Minute}, {hour + 12*time.Second, hour}, {hour + 30*time.Second, hour}}, false, false},
-		{"they are new", 0, []look{{hour, hour}, {hour + 12*time.Second, hour + 12*time.Second}, {hour + 24*time.Second, hour + 24*time.Second}}, false, false},
+		{"nobody uses them any more", []bool{true, true, false}, 0},
+		{"they are used on", []bool{true, true, true, true}, 1},
+		{"and then no more", []bool{true, true, true, false, false}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, log := directoryOf(t, redlocktest.Start(t, 3))
-				d.stands, d.since = user, clock.Now().Add(-hour)
-				d.mu.Lock()
-				d.ownTermsLocked()
-				d.changed = clock.Now()
-				d.mu.Unlock()
-				shown := time.Now()
-				ms := func(d time.Duration) int64 { return shown.Add(d).UnixMilli() }
-				for _, l := range tt.looks {
-					use := script.Use{Terms: theirs, First: ms(tt.first), Last: ms(l.last)}
-					use.Text = use.Terms.Text()
-					time.Sleep(time.Until(shown.Add(l.at)))
-					d.mu.Lock()
-					d.compareLocked(0, []script.Use{use}, clock.Now(), ms(l.at))
-					d.mu.Unlock()
+				d.id.Name = "test"
+				d.sets.mu.Lock()
+				defer d.sets.mu.Unlock()
+				own := d.ownTermsLocked(clock.Now())
+				theirs := &terms.Terms{Guard: 30_000, Masters: []terms.Master{own.Masters[0], {Run: "x"}, {Run: "y"}}}
+				for _, seen := range tt.seen {
+					now := clock.Now()
+					d.standing.Heard(&terms.Round{Did: terms.Stay, Of: 3, Told: 3, Sent: now, Now: now}, d.id.Lease)
+					reply := []any{}
+					if seen {
+						reply = []any{[]byte("other"), []byte(theirs.Text())}
+					}
+					d.toldLocked(0, script.Answer{Outcome: script.Done, Reply: reply}, own, now)
+					d.compareLocked(now)
+					if !d.standing.Established(now) {
+						t.Error("the client is established no more")
+					}
+					time.Sleep(18 * time.Second)
 				}
-				if got := strings.Count(log.String(), "in a way that conflicts"); got > 1 || (got == 1) != tt.want {
-					t.Errorf("the log has it %d times, want %v", got, tt.want)
-				}
-				if err := d.refusal(); (err != nil) != tt.second {
-					t.Errorf("refusal = %v, want %v", err, tt.second)
+				if got := strings.Count(log.String(), "conflict"); got != tt.want {
+					t.Errorf("the log has %d messages, want %d:\n%s", got, tt.want, log)
 				}
 			})
 		})

@@ -1,12 +1,13 @@
 // Package clients is what the clients of the same masters know of each other: each keeps a record of itself
-// there, says how it uses the masters, and takes no lock where that conflicts with who came first. It serves
+// there, says how it uses the masters, and takes no lock where that conflicts with how others do. It serves
 // packages multilock and inspect: its API is not stable.
 package clients
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
@@ -35,17 +36,18 @@ type Directory struct {
 	trace *tracer.Tracer // nil: nothing is traced
 	cache cache
 
-	admitted atomic.Bool // it takes locks, and nobody came before it
+	part  Part
+	by    string                        // as which it publishes its terms
+	until atomic.Pointer[clock.Instant] // until when it is established; nil: it is not
 
-	mu      sync.Mutex
-	part    Part
-	stands  standing
-	since   clock.Instant // when it published its terms before its first lock
-	look    *look         // the last at the terms of others, for a lock
-	told    string        // what terms it published last
-	at      [poll.Max]there
-	changed clock.Instant // when another process was found behind a master
-	others  map[string]*otherTerms
+	sets      *Sets // whose mutex guards the following
+	masters   []script.Master
+	views     []terms.View // what the masters told last
+	standing  terms.Standing
+	text      string // of its terms
+	at        [poll.Max]there
+	rivals    map[string]*rival // by their text
+	published bool              // the masters may have something of it
 }
 
 // Own is what the client has.
@@ -60,34 +62,28 @@ type Own interface {
 
 // New makes the directory of a client with these masters, which says nothing of itself until Introduce.
 func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
-	return &Directory{Masters: masters, own: own, trace: trace}
+	d := &Directory{Masters: masters, own: own, trace: trace, views: make([]terms.View, len(masters.Nodes))}
+	d.sets = &Sets{all: []*Directory{d}}
+	return d
 }
 
-// standing is where a client stands among those that use its masters.
-type standing uint8
-
-const (
-	onlooker standing = iota // it was asked for no lock yet, and publishes nothing
-	refused                  // it takes no lock, since others came first
-	user                     // it takes locks
-)
-
-// there is what a client knows of its standing at one master.
+// there is what a client knows of one master.
 type there struct {
-	run    string // id of the process that was found there last
-	first  int64  // when this client's terms were published there first, in ms by the master's clock; 0: they are not there
-	heard  bool   // it has told the terms of others
-	denied string // of what refusal the log was told
+	process node.Process  // that was found there last
+	left    clock.Instant // when it was last connected
+	denied  string        // of what refusal the log was told
 }
 
-// Introduce has the client know of others that use its masters. Once it is asked for a lock it keeps a
-// record of itself on every master, unless id is Hidden, and publishes its terms there. See
+// Introduce makes the client known to others that use its masters, and them to it. Once it is asked for a lock
+// it keeps a record of itself on every master, unless id is Hidden, and publishes its terms there. See
 // docs/design/clients.md, "Records".
 //
 // Cost: up to two commands to each master every 12 to 18 s, along with its checks.
 func (d *Directory) Introduce(id Identity) {
-	d.id = id
-	d.changed = clock.Now()
+	d.id, d.by = id, d.ID
+	if id.Hidden {
+		d.by = uuid.NewString()
+	}
 	for _, n := range d.Nodes {
 		n.Present(d.notes)
 	}
@@ -98,83 +94,104 @@ func (d *Directory) Introduce(id Identity) {
 type Part struct {
 	ID        string   // empty: it has no others
 	Now, Next []string // IDs of the sets that names are spread over, and of those that they will be; sorted
+	Of        *Sets    // those of the process
 }
 
 // Spread says that the client has one of several sets. It is called before Introduce.
-func (d *Directory) Spread(part Part) { d.part = part }
+func (d *Directory) Spread(part Part) {
+	d.part, d.sets = part, part.Of
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	d.sets.all = append(d.sets.all, d)
+}
 
 // notes returns what is published at master i now, and asked there.
 func (d *Directory) notes(i int) []node.Note {
 	holds, waits := d.own.Busy()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.stands == onlooker && d.look != nil {
+	now := clock.Now()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	if l := d.sets.look; l != nil && !poll.IsClosed(l.done) {
 		return nil // a caller is about to publish
 	}
-	own := d.ownTermsLocked()
-	if d.stands == onlooker {
-		return []node.Note{{Cmd: script.LookAtUses(), To: poll.Receiver(d.heard)}}
+	own := d.ownTermsLocked(now)
+	if !d.standing.Established(now) {
+		return []node.Note{{Cmd: script.LookAtUses(), To: d.receiver(own, now, false)}}
 	}
-	own.Refused = d.stands == refused
-	publish := own.Publish(d.publisherLocked(), d.ageLocked())
-	list := []node.Note{{Cmd: publish, To: poll.Receiver(d.published)}}
+	list := []node.Note{{Cmd: d.publish(own, i, false), To: d.receiver(own, now, true)}}
 	if record := d.recordLocked(own, holds, waits); record != nil {
 		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
 	}
 	return list
 }
 
+// publish returns the command that publishes own at master i.
+func (d *Directory) publish(own *terms.Terms, i int, alone bool) *script.Command {
+	at, _ := d.Nodes[i].Time(clock.Now())
+	return own.Publish(d.by, terms.Life(d.id.Lease), at, alone)
+}
+
 // recordLocked returns the command that publishes the client's record, nil if it keeps none.
-func (d *Directory) recordLocked(own terms.Terms, holds, waits int) *script.Command {
+func (d *Directory) recordLocked(own *terms.Terms, holds, waits int) *script.Command {
 	if d.id.Hidden {
 		return nil
 	}
 	record := &script.Record{
 		Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, PID: d.id.PID, Version: d.id.Version,
-		Since: d.id.Since.UnixMilli(), At: d.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: own,
+		Since: d.id.Since.UnixMilli(), At: d.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: *own,
 	}
 	return record.Publish(d.ID)
 }
 
-// publisherLocked returns as who the client publishes its terms.
-func (d *Directory) publisherLocked() string {
-	if d.id.Hidden {
-		return ""
-	}
-	return d.ID
-}
+const (
+	// young is how long a process may still be unknown to other clients, which publish the run id before it.
+	young = script.RecordLife + 20*time.Second
 
-// ageLocked returns for how many ms the client has used the masters, 0 if it does not.
-func (d *Directory) ageLocked() int64 {
-	if d.stands != user {
-		return 0
-	}
-	return max(1, clock.Since(d.since).Milliseconds())
-}
+	// gone is after how long without a connection a client publishes of a master only where it is: it may
+	// have restarted.
+	gone = 50 * time.Second
+)
 
-// young is how long a process may still be unknown to other clients, which publish the run id before it.
-const young = script.RecordLife + 20*time.Second
-
-// ownTermsLocked returns the terms of this client, by what it is connected to now.
-func (d *Directory) ownTermsLocked() terms.Terms {
-	now := clock.Now()
-	t := terms.Terms{Masters: make([]script.Master, len(d.Nodes)), Part: d.part.ID, Now: d.part.Now, Next: d.part.Next, Lease: d.id.Lease.Milliseconds(), Guard: d.id.Guard.Milliseconds()}
+// ownTermsLocked returns the terms of this client, by what it is, or was, connected to.
+func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
+	t := &terms.Terms{Masters: make([]script.Master, len(d.Nodes)), Part: d.part.ID, Now: d.part.Now, Next: d.part.Next, Lease: d.id.Lease.Milliseconds(), Guard: d.id.Guard.Milliseconds()}
 	for i, n := range d.Nodes {
-		run, since := n.Process()
-		if run != "" && run != d.at[i].run {
-			d.at[i].run, d.changed = run, now
+		at, m := &d.at[i], &t.Masters[i]
+		p := n.Process()
+		if p.Run != "" {
+			if at.process.Run == "" {
+				d.standing.Begin(now)
+				d.until.Store(nil)
+			}
+			at.process, at.left = p, now
 		}
-		address := "" // not known
+		*m = script.Master{Run: script.ShortRun(at.process.Run), DB: at.process.DB}
 		if d.id.Addressed {
-			address = terms.Address(n.Name(), d.id.Host)
+			m.Address = terms.Address(n.Name(), d.id.Host)
 		}
-		t.Masters[i] = script.NewMaster(run, address)
-		t.Masters[i].Young = run != "" && now.Sub(since) < young
+		if at.process.Address != "" {
+			m.Seat = terms.Address(at.process.Address, d.id.Host)
+		}
+		m.Young = p.Run == "" || now.Sub(p.Since) < young
+		if m.Seat != "" && now.Sub(at.left) > gone {
+			m.Run = ""
+		}
 	}
-	if text := t.Text(); text != d.told {
-		d.told = text
-		for i := range d.at {
-			d.at[i].first = 0
+	d.masters = t.Masters
+	for _, o := range d.sets.all {
+		if o != d && o.masters != nil {
+			if t.Others == nil {
+				t.Others = make(map[string][]script.Master)
+			}
+			t.Others[o.part.ID] = o.masters
+		}
+	}
+	if text := t.Text(); text != d.text {
+		d.text = text
+		if d.standing.Established(now) {
+			for _, n := range d.Nodes {
+				n.Noted(false) // others know the terms before
+			}
 		}
 	}
 	return t
@@ -183,31 +200,35 @@ func (d *Directory) ownTermsLocked() terms.Terms {
 // denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
 // harms no lock.
 func (d *Directory) denied(i int, a script.Answer) {
-	if a.Outcome != script.Failed || node.Heals(a.Err) {
-		return
-	}
-	n := d.Nodes[i]
-	kind := node.Kind(a.Err)
-	d.mu.Lock()
-	news := d.at[i].denied != kind
-	d.at[i].denied = kind
-	d.mu.Unlock()
-	if news {
-		d.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", n.Name(), "error", a.Err)
+	if a.Outcome == script.Failed { // what a node answers at once may be told with the mutex held
+		d.sets.mu.Lock()
+		defer d.sets.mu.Unlock()
+		d.deniedLocked(i, a)
 	}
 }
 
-// Retract takes the client's record away.
+func (d *Directory) deniedLocked(i int, a script.Answer) {
+	if a.Outcome != script.Failed || node.Heals(a.Err) {
+		return
+	}
+	if kind := node.Kind(a.Err); d.at[i].denied != kind {
+		d.at[i].denied = kind
+		d.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.Nodes[i].Name(), "error", a.Err)
+	}
+}
+
+// Retract takes back what the client published.
 func (d *Directory) Retract() {
 	if !d.introduced() {
 		return
 	}
-	d.mu.Lock()
-	published := d.stands != onlooker && !d.id.Hidden
-	d.mu.Unlock()
+	d.sets.mu.Lock()
+	published := d.published
+	d.sets.mu.Unlock()
 	for i, n := range d.Nodes {
 		n.Present(nil)
 		if published {
+			n.Send(script.Withdraw(d.by), poll.Nobody{}, i)
 			n.Send(script.Retract(d.ID), poll.Nobody{}, i)
 		}
 	}

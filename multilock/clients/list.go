@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 )
@@ -52,9 +53,9 @@ func (d *Directory) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 			return len(seen) < maxListed
 		})
 	})
-	d.mu.Lock()
-	own := d.ownTermsLocked()
-	d.mu.Unlock()
+	d.sets.mu.Lock()
+	own := d.ownTermsLocked(clock.Now())
+	d.sets.mu.Unlock()
 	list := make([]terms.ClientInfo, 0, len(all))
 	for client, s := range all {
 		info := d.info(client, s.newest)

@@ -19,6 +19,9 @@ type cache struct {
 	clients map[string]known         // by uuid
 	grants  map[string]time.Time     // by owner: when it got its lock, by the masters' clocks
 	asked   map[string]clock.Instant // what was asked for last: clients, and owners
+
+	looking sync.Mutex                 // while a client is looked up
+	looked  map[string]<-chan struct{} // by uuid: closed once it was
 }
 
 // known is a client's record, as it was read.
@@ -84,16 +87,21 @@ func put[V any](m *map[string]V, key string, v V) {
 	(*m)[key] = v
 }
 
-// lookUp asks for the record of client, unless it is known or was asked for lately: then it returns nil,
-// and else a channel that is closed once the record is known, or no master has it.
+// lookUp asks for the record of client, unless it is known or was asked for lately. It returns a channel that is
+// closed once the record is known, or no master has it; nil if there is nothing to wait for.
 //
 // Cost: one command to each master.
 func (d *Directory) lookUp(client string) <-chan struct{} {
 	c := &d.cache
-	if client == "" || client == d.ID || c.client(client) != nil || !c.mayAsk(client) {
+	if client == "" || client == d.ID || c.client(client) != nil {
 		return nil
 	}
-	return d.Ask(script.LookUp(client), func(b *poll.Ballot) bool {
+	c.looking.Lock()
+	defer c.looking.Unlock()
+	if !c.mayAsk(client) {
+		return c.looked[client]
+	}
+	asked := d.Ask(script.LookUp(client), func(b *poll.Ballot) bool {
 		for i := range b.N {
 			if r, ok := script.ReadRecord(b.At(i).Reply); ok {
 				info := d.info(client, r)
@@ -104,7 +112,9 @@ func (d *Directory) lookUp(client string) <-chan struct{} {
 			}
 		}
 		return false
-	}).Done
+	})
+	put(&c.looked, client, asked.Done)
+	return asked.Done
 }
 
 // lookAt asks since when owner has the lock at key, as lookUp does for a client: its fencing token is
@@ -178,11 +188,11 @@ func (d *Directory) Blocked(key, owner string, kept time.Duration) {
 // self returns what the client says of itself.
 func (d *Directory) self() *terms.ClientInfo {
 	holds, waits := d.own.Busy()
-	d.mu.Lock()
-	defer d.mu.Unlock()
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
 	return &terms.ClientInfo{
 		ID: d.ID, Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, Version: d.id.Version, PID: d.id.PID, Since: d.id.Since,
-		Holds: holds, Waits: waits, Terms: d.ownTermsLocked(),
+		Holds: holds, Waits: waits, Terms: *d.ownTermsLocked(clock.Now()),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/node/script"
+	"example.com/redlock/quorum"
 )
 
 // ClientInfo is what a client says of itself: its record, which it keeps on every master.
@@ -33,11 +34,17 @@ func (i *ClientInfo) String() string {
 // is nil if they may, or if that cannot be told.
 func (i *ClientInfo) Conflict(o *ClientInfo) error { return Conflict(&i.Terms, &o.Terms) }
 
-// Address returns an address as others can compare it: one of the machine itself, which is called host,
-// leads to another master on each machine.
+// Proven reports whether majorities of i and o meet whichever masters restart: by run ids that both know.
+func (i *ClientInfo) Proven(o *ClientInfo) bool {
+	a, b := &i.Terms, &o.Terms
+	return quorum.Meet(len(a.Masters), len(b.Masters), common(a.Masters, b.Masters, script.Same))
+}
+
+// Address returns the address of a server as a client on host has it: one of host itself leads to another
+// server on each machine, and says so.
 func Address(at, host string) string {
 	if name, _, err := net.SplitHostPort(at); err != nil || name == "localhost" || net.ParseIP(name).IsLoopback() {
-		return at + " on " + host
+		return at + script.OnHost + host
 	}
 	return at
 }

@@ -38,23 +38,25 @@ var (
 // Conflict says why clients with terms a and b must not take locks at the same time, where they meet at
 // a master: [ErrOverlap], [ErrShortGuard] or [ErrRoute]. It is nil if they may, or if that cannot be told.
 //
-// Clients of sets with different ids spread names over them: they share masters, and no names.
+// Clients of sets with different IDs share masters, and no names. What b says of the set that a is of counts.
 func Conflict(a, b *Terms) error {
+	masters, same := b.Masters, true
+	if a.Part != "" && b.Part != "" && a.Part != b.Part {
+		masters, same = b.Others[a.Part], false
+	}
 	switch {
 	case !compatible(a, b):
 		return ErrRoute
-	case a.Part != "" && b.Part != "" && a.Part != b.Part:
-		return nil
-	case !quorum.Meet(len(a.Masters), len(b.Masters), common(a, b)):
+	case len(masters) > 0 && !quorum.Meet(len(a.Masters), len(masters), common(a.Masters, masters, maySame)):
 		return ErrOverlap
-	case outlasts(a, b) || outlasts(b, a):
+	case same && (outlasts(a, b) || outlasts(b, a)):
 		return ErrShortGuard
 	}
 	return nil
 }
 
 // compatible reports whether clients exclude each other in one set for each name: that of a list of sets
-// that both have. Who spreads no names says nothing of that.
+// that both have. A client that spreads no names says nothing of that.
 func compatible(a, b *Terms) bool {
 	for _, list := range [][]string{a.Now, a.Next} {
 		if len(list) > 0 && (slices.Equal(list, b.Now) || slices.Equal(list, b.Next)) {
@@ -64,18 +66,18 @@ func compatible(a, b *Terms) bool {
 	return len(a.Now) == 0 || len(b.Now) == 0
 }
 
-// outlasts reports whether leases of a last longer than the guard of b. Who has no guard says that
+// outlasts reports whether leases of a last longer than the guard of b. A client without a guard says that
 // masters forget nothing.
 func outlasts(a, b *Terms) bool { return b.Guard > 0 && a.Lease > b.Guard }
 
 // common returns how many masters a and b have in common, at most: a maximum matching, in which each
-// master may be one that it is the same as.
-func common(a, b *Terms) (n int) {
-	taken := make([]int, len(b.Masters)) // by which of a, plus 1
+// master may be one that is the same.
+func common(a, b []Master, same func(a, b *Master) bool) (n int) {
+	taken := make([]int, len(b)) // by which of a, plus 1
 	var place func(i int, tried []bool) bool
 	place = func(i int, tried []bool) bool {
-		for j := range b.Masters {
-			if tried[j] || !maySame(&a.Masters[i], &b.Masters[j]) {
+		for j := range b {
+			if tried[j] || !same(&a[i], &b[j]) {
 				continue
 			}
 			tried[j] = true
@@ -86,24 +88,32 @@ func common(a, b *Terms) (n int) {
 		}
 		return false
 	}
-	for i := range a.Masters {
-		if place(i, make([]bool, len(b.Masters))) {
+	for i := range a {
+		if place(i, make([]bool, len(b))) {
 			n++
 		}
 	}
 	return n
 }
 
-// maySame reports whether two clients may mean the same master. One server may have several addresses,
-// so its run id alone decides. But that changes when it restarts, of which one of them may not know yet; and
-// who is not connected does not know it. One who is not connected cannot take a lock there either.
+// maySame reports whether two clients may mean the same master. One server may have several addresses, so its
+// run id decides where both know it. A process that is young may be one that others know by the run id before,
+// and a client that was never connected to a master takes no lock there either, and looks again when it is.
 func maySame(a, b *Master) bool {
-	return a.Run == "" || b.Run == "" || a.Run == b.Run || a.Young || b.Young
+	switch met := a.Run != "" && b.Run != ""; {
+	case met && a.DB != b.DB && a.DB >= 0 && b.DB >= 0:
+		return false
+	case script.Same(a, b):
+		return true
+	case met && !a.Young && !b.Young:
+		return false
+	}
+	return !script.Elsewhere(a, b)
 }
 
-// SameMasters reports whether a and b have the same masters, as far as they are known.
+// SameMasters reports whether a and b may have the same masters, as far as they are known.
 func SameMasters(a, b *Terms) bool {
-	return len(a.Masters) == len(b.Masters) && common(a, b) == len(a.Masters)
+	return len(a.Masters) == len(b.Masters) && common(a.Masters, b.Masters, maySame) == len(a.Masters)
 }
 
 // ConflictError says that other clients use the masters in a way that does not go together with that of
@@ -113,7 +123,7 @@ type ConflictError struct {
 	Own, Other Terms
 	Client     *ClientInfo // one that has the other terms, nil if that has no record
 	Master     string      // that told
-	Refused    bool        // this client came second, and takes no lock
+	Refused    bool        // this client takes no lock, since the other was established before
 }
 
 // Unwrap returns the reason.
@@ -126,6 +136,8 @@ func (e *ConflictError) Error() string {
 	}
 	text := e.Reason.Error() + ": "
 	switch {
+	case e.Reason == ErrOverlap && e.Own.Part != e.Other.Part && e.Own.Part != "" && e.Other.Part != "":
+		text += fmt.Sprintf("%s uses %v as set %q, this client %v", by, &Terms{Masters: e.Other.Others[e.Own.Part]}, e.Own.Part, &e.Own)
 	case e.Reason == ErrOverlap:
 		text += fmt.Sprintf("%s uses %v, this client %v", by, &e.Other, &e.Own)
 	case e.Reason == ErrRoute:
@@ -135,11 +147,8 @@ func (e *ConflictError) Error() string {
 	default:
 		text += fmt.Sprintf("%s takes leases of %v, and this client has a guard of %v", by, ms(e.Other.Lease), ms(e.Own.Guard))
 	}
-	switch {
-	case e.Refused:
+	if e.Refused {
 		text += "; this client came second, and takes no lock"
-	case e.Other.Refused:
-		text += "; it came second, and takes no lock"
 	}
 	return fmt.Sprintf("%s (told by %s)", text, e.Master)
 }

@@ -3,21 +3,24 @@ package terms
 import (
 	"errors"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// termsOf returns the terms of a client of masters: each is its run id and perhaps, behind an @, its
-// address. A run id "?" is not known, and one with an exclamation mark is young.
+// termsOf returns the terms of a client of masters: each is its run id and perhaps, behind a slash, its
+// database, and behind an @, where it is. A run id "?" is not known, and one with an exclamation mark is young.
 func termsOf(masters string) Terms {
 	t := Terms{Lease: 30_000, Guard: 30_000}
 	for word := range strings.FieldsSeq(masters) {
-		run, address, _ := strings.Cut(word, "@")
+		run, seat, _ := strings.Cut(word, "@")
 		run, young := strings.CutSuffix(run, "!")
+		run, number, _ := strings.Cut(run, "/")
+		db, _ := strconv.Atoi(number)
 		if run == "?" {
 			run = ""
 		}
-		t.Masters = append(t.Masters, Master{Run: run, Address: address, Young: young})
+		t.Masters = append(t.Masters, Master{Run: run, DB: db, Seat: seat, Young: young})
 	}
 	return t
 }
@@ -43,9 +46,14 @@ func TestConflict(t *testing.T) {
 		{"one that is not connected", termsOf("a b c"), termsOf("a b ?"), nil},
 		{"one that is not connected is not two", termsOf("a b c"), termsOf("a ? d"), ErrOverlap},
 		{"one restarted", termsOf("a b c!"), termsOf("a b d"), nil},
-		{"one restarted, and has two addresses", termsOf("a@1 b@2 c!@3"), termsOf("a@1 b@2 d@4"), nil},
-		{"another one behind an address, on another machine", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 d@3"), ErrOverlap},
+		{"one restarted where it was", termsOf("a@1 b@2 c!@3"), termsOf("a@1 b@2 d@3"), nil},
+		{"one is dead, and another began elsewhere", termsOf("a@1 b@2 c!@3"), termsOf("a@1 b@2 d@4"), ErrOverlap},
+		{"one is long dead, and another one is elsewhere", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 ?@4"), ErrOverlap},
+		{"one is long dead", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 ?@3"), nil},
+		{"another process at a place, for long", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 d@3"), ErrOverlap},
 		{"other addresses of the same", termsOf("a@1 b@2 c@3"), termsOf("a@4 b@5 c@6"), nil},
+		{"other databases of two", termsOf("a b c"), termsOf("a b/1 c/1"), ErrOverlap},
+		{"a database that is not known", termsOf("a b c"), termsOf("a b/-1 c/-1"), nil},
 		{"two of several sets", with("a b c", "1", 30, 30), with("c d e", "2", 99, 99), nil},
 		{"one of several sets, twice", with("a b c", "1", 30, 30), with("c d e", "1", 30, 30), ErrOverlap},
 		{"one of several sets, and a client alone", with("a b c", "1", 30, 30), with("c d e", "", 30, 30), ErrOverlap},
@@ -53,6 +61,7 @@ func TestConflict(t *testing.T) {
 		{"then the leases", with("a b c", "", 30, 300), with("a b c", "", 300, 300), nil},
 		{"both at once", with("a b c", "", 30, 30), with("a b c", "", 300, 300), ErrShortGuard},
 		{"shorter leases with a guard of their own", with("a b c", "", 30, 30), with("a b c", "", 10, 10), ErrShortGuard},
+		{"shorter leases with the usual guard", with("a b c", "", 30, 30), with("a b c", "", 10, 30), nil},
 		{"no guard", with("a b c", "", 30, 30), with("a b c", "", 300, 0), ErrShortGuard},
 		{"no guard at all", with("a b c", "", 30, 0), with("a b c", "", 300, 0), nil},
 	} {
@@ -78,7 +87,7 @@ func TestCommon(t *testing.T) {
 	}
 	for range 3000 {
 		a, b := draw(), draw()
-		if got, want := common(&a, &b), mostCommon(a.Masters, b.Masters); got != want {
+		if got, want := common(a.Masters, b.Masters, maySame), mostCommon(a.Masters, b.Masters); got != want {
 			t.Errorf("%+v and %+v have %d in common, want %d", a.Masters, b.Masters, got, want)
 		}
 	}
@@ -130,6 +139,30 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("%s: Conflict(%v, %v) = %v, want %v", tt.what, a.Route(), b.Route(), err, tt.want)
 			}
 			a, b = b, a
+		}
+	}
+}
+
+// TestSetsElsewhere: what another process says of the set of an ID counts, whichever of its sets says so.
+func TestSetsElsewhere(t *testing.T) {
+	set := func(id, masters, other, others string) *Terms {
+		t := termsOf(masters)
+		t.Part, t.Now, t.Others = id, []string{"x", "y"}, map[string][]Master{other: termsOf(others).Masters}
+		return &t
+	}
+	own := set("x", "a b c", "y", "d e f")
+	for _, tt := range []struct {
+		what  string
+		other *Terms
+		want  error
+	}{
+		{"the other set of the same process", set("y", "d e f", "x", "a b c"), nil},
+		{"swapped IDs", set("y", "a b c", "x", "d e f"), ErrOverlap},
+		{"the ID stands for others", set("y", "d e f", "x", "g h i"), ErrOverlap},
+		{"and for one fewer", set("y", "d e f", "x", "a b"), nil},
+	} {
+		if err := Conflict(own, tt.other); err != tt.want {
+			t.Errorf("%s: Conflict = %v, want %v", tt.what, err, tt.want)
 		}
 	}
 }

@@ -26,16 +26,16 @@ const longestStep = 512
 // Longest is the same of a plain command, by its first word.
 func Longest(name string) int {
 	switch name {
-	case "PING", "TIME", "CLIENT", "SET", "DEL", "TYPE", "PTTL", "GETRANGE":
+	case "PING", "TIME", "SET", "DEL", "TYPE", "PTTL":
 		return 128
 	case "INFO", // Redis 7.0 has 5 kB, and 8 tells the sizes of keys in each database
-		"ACL", // of a user with many rules
-		"GET": // a record
+		"ACL",      // of a user with many rules
+		"GETRANGE": // a record
 		return 64 << 10
 	case "SLOWLOG": // 32 entries of 32 words of 128 bytes
 		return 256 << 10
-	case "EVAL": // how maxTerms clients use a master, with their records
-		return 512 << 10
+	case "EVAL": // how clients use a master: uses.lua bounds it
+		return 128 << 10
 	case "SCAN": // some hundred names of whatever is there
 		return 1 << 20
 	case "HRANDFIELD": // whatever is there

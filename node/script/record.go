@@ -12,7 +12,7 @@ import (
 // What clients keep at the masters about themselves. No step of a lock reads it.
 //
 //	redlock_client:{uuid}  a client's record, as JSON
-//	redlock_sets           a hash of how clients use the masters, see Terms
+//	redlock_sets           how clients use the masters, see uses.lua
 
 const (
 	clientPrefix = "redlock_client:"
@@ -45,7 +45,9 @@ func (r *Record) String() string {
 //
 // Cost: one command.
 func (r *Record) Publish(client string) *Command {
-	text, _ := json.Marshal(r) // strings and numbers
+	c := *r
+	c.Terms, _ = r.Terms.bounded()
+	text, _ := json.Marshal(c) // strings and numbers
 	return Plain("SET", clientKey(client), text, "PX", RecordLife.Milliseconds())
 }
 
@@ -57,7 +59,12 @@ func Retract(client string) *Command { return Plain("DEL", clientKey(client)) }
 // LookUp asks for the record of client. ReadRecord reads the reply.
 //
 // Cost: one command.
-func LookUp(client string) *Command { return Plain("GET", clientKey(client)) }
+func LookUp(client string) *Command {
+	return Plain("GETRANGE", clientKey(client), 0, longestRecord)
+}
+
+// longestRecord bounds what is read.
+const longestRecord = 4 * longestTerms
 
 // ReadRecord returns the record that the reply to a LookUp has. ok is false if there is none, or it is
 // not one.

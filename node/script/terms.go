@@ -3,9 +3,10 @@ package script
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -13,17 +14,18 @@ import (
 )
 
 // Terms are how a client uses its masters, as far as others have to know before they use some of them
-// as well. Clients with the same terms share an entry at the masters.
+// as well. Clients with the same terms share them at the masters.
 type Terms struct {
 	Masters []Master `json:"masters"`
-	Part    string   `json:"part,omitempty"`    // which of several sets that names are spread over
-	Lease   int64    `json:"lease"`             // ms, the longest that it takes
-	Guard   int64    `json:"guard,omitempty"`   // ms for which it keeps a master that restarted from granting; 0: not at all
-	Refused bool     `json:"refused,omitempty"` // it takes no lock, since others came first
+	Part    string   `json:"part,omitempty"`  // which of several sets that names are spread over
+	Lease   int64    `json:"lease"`           // ms, the longest that it takes
+	Guard   int64    `json:"guard,omitempty"` // ms for which it keeps a master that restarted from granting; 0: not at all
 
 	// IDs of the sets that it spreads names over, in order, and of those that it will; none: it has no others.
 	Now  []string `json:"now,omitempty"`
 	Next []string `json:"next,omitempty"`
+
+	Others map[string][]Master `json:"others,omitempty"` // the masters of its other sets, by ID
 }
 
 // Route names the sets that names are spread over.
@@ -32,142 +34,174 @@ func (t *Terms) Route() string {
 	if len(t.Next) > 0 {
 		text += " now and " + strings.Join(t.Next, ", ") + " next"
 	}
-	return quote.Text(quote.Brief(text, longestTerms))
+	return quote.Text(quote.Brief(text, longestText))
 }
 
-// longestTerms is how many bytes are written of what clients do: more than it takes to name a dozen masters.
-const longestTerms = 1000
+// longestText is how many bytes are written of what clients do: more than it takes to name a dozen masters.
+const longestText = 1000
 
-// Master is one that a client uses.
+// Master is one that a client uses: a database of a server.
 type Master struct {
-	Run     string `json:"run,omitempty"` // the beginning of its run id, empty while it is not connected
-	Address string `json:"at,omitempty"`  // as the client has it, empty if that is not known
+	Run     string `json:"run,omitempty"`  // the beginning of the server's run id, empty if the client was never connected
+	DB      int    `json:"db,omitempty"`   // number of the database, -1 if that is not known
+	Address string `json:"at,omitempty"`   // as the client has it; in records alone
+	Seat    string `json:"seat,omitempty"` // where the server says that it is, empty if that is not known
 
-	Young bool `json:"-"` // whoever tells has met a process that others may not have met yet
+	Young bool `json:"-"` // others may not have met this process yet
 }
 
-// shortRun is how many digits of a run id are told.
+// shortRun is how many digits of a run id are published.
 const shortRun = 8
 
-// NewMaster returns a master with that run id, which may be empty.
-func NewMaster(run, address string) Master {
-	return Master{Run: run[:min(len(run), shortRun)], Address: address}
+// ShortRun returns the beginning of a run id, which is published.
+func ShortRun(run string) string { return run[:min(len(run), shortRun)] }
+
+// Same reports whether it is known that m and o are the same.
+func Same(m, o *Master) bool {
+	return m.Run != "" && m.Run == o.Run && (m.DB == o.DB || m.DB < 0 || o.DB < 0)
 }
 
-// String names the masters: by their addresses, or else by the beginnings of their run ids.
+// Elsewhere reports whether it is known that m and o are at different places. An address on the machine of
+// a client can be compared with others on that machine.
+func Elsewhere(m, o *Master) bool {
+	_, host, _ := strings.Cut(m.Seat, OnHost)
+	_, other, _ := strings.Cut(o.Seat, OnHost)
+	return m.Seat != "" && o.Seat != "" && m.Seat != o.Seat && host == other
+}
+
+// String names the master: by its address, or else by the beginning of its run id.
+func (m *Master) String() string {
+	name := cmp.Or(m.Address, m.Seat)
+	switch {
+	case name != "":
+	case m.Run != "":
+		name = "run " + m.Run
+	default:
+		return "one that is not connected"
+	}
+	if m.DB > 0 {
+		name += fmt.Sprintf(" database %d", m.DB)
+	}
+	return name
+}
+
+// String names the masters.
 func (t *Terms) String() string {
 	names := make([]string, len(t.Masters))
-	for i, m := range t.Masters {
-		switch {
-		case m.Address != "":
-			names[i] = m.Address
-		case m.Run != "":
-			names[i] = "run " + m.Run
-		default:
-			names[i] = "one that is not connected"
-		}
+	for i := range t.Masters {
+		names[i] = t.Masters[i].String()
 	}
 	slices.Sort(names)
 	text := strings.Join(names, ", ")
 	if last := len(names) - 1; last > 0 {
 		text = strings.Join(names[:last], ", ") + " and " + names[last]
 	}
-	return quote.Text(quote.Brief(text, longestTerms))
+	return quote.Text(quote.Brief(text, longestText))
 }
 
-// maxTerms is how many terms a master keeps.
-const maxTerms = 64
+// longestTerms bounds what is published.
+const longestTerms = 4096
 
-// Text returns the terms as they are told: the same for all who have the same.
+// Text returns the terms as they are published: the same for all clients that have the same.
 func (t *Terms) Text() string {
 	c := *t
-	c.Masters = slices.Clone(t.Masters)
-	slices.SortFunc(c.Masters, func(a, b Master) int {
-		return cmp.Or(strings.Compare(a.Address, b.Address), strings.Compare(a.Run, b.Run))
-	})
-	text, _ := json.Marshal(c) // strings and numbers
+	c.Masters = shared(t.Masters)
+	if t.Others != nil {
+		c.Others = make(map[string][]Master, len(t.Others))
+		for id, masters := range t.Others {
+			c.Others[id] = shared(masters)
+		}
+	}
+	_, text := c.bounded()
 	return string(text)
 }
 
-// Publish tells a master the terms of client, which has used them for age ms, and asks for those of others,
-// without the records of their clients. client is empty if it keeps no record. ReadUses reads the reply.
+// bounded returns the terms without what makes them too long to be published, and as JSON.
+func (t *Terms) bounded() (c Terms, text []byte) {
+	c = *t
+	for _, drop := range []func(){func() { c.Others = nil }, func() { c.Now, c.Next = nil, nil }} {
+		if text, _ = json.Marshal(c); len(text) <= longestTerms { // strings and numbers
+			return c, text
+		}
+		drop()
+	}
+	text, _ = json.Marshal(c)
+	return c, text
+}
+
+// shared returns masters in an order that all clients agree on, without the names that each has for them.
+func shared(masters []Master) []Master {
+	all := slices.Clone(masters)
+	for i := range all {
+		all[i].Address = ""
+	}
+	slices.SortFunc(all, func(a, b Master) int {
+		return cmp.Or(strings.Compare(a.Run, b.Run), cmp.Compare(a.DB, b.DB), strings.Compare(a.Seat, b.Seat))
+	})
+	return all
+}
+
+// OnHost stands between the address of a server on the client's own machine and the name of that.
+const OnHost = " on "
+
+// Publish publishes the terms at a master for life, in place of what client published there before, and asks
+// for those of others. ReadUses reads the reply. One that is alone publishes nothing where others have other
+// terms. sent is what the master's clock shows, as far as is known, or zero: what it gets more than 2 s later
+// counts for so much less, as that of a client that ended meanwhile.
 //
 // Cost: one script call, some 30 µs of the master's time.
-func (t *Terms) Publish(client string, age int64) *Command { return uses(t.Text(), client, age) }
+func (t *Terms) Publish(client string, life time.Duration, sent time.Time, alone bool) *Command {
+	var at int64
+	if !sent.IsZero() {
+		at = sent.UnixMilli()
+	}
+	how := ""
+	if alone {
+		how = "alone"
+	}
+	return uses(client, life.Milliseconds(), t.Text(), at, how)
+}
 
-// LookAtUses asks how clients use a master, and for a record of a client of each kind. ReadUses reads the
-// reply.
-//
-// Cost: one script call.
-func LookAtUses() *Command { return uses("", "", 0) }
+// LookAtUses asks how clients use a master. ReadUses reads the reply. Cost: one script call.
+func LookAtUses() *Command { return Withdraw("-") }
+
+// Withdraw takes back what client published, and asks as LookAtUses does. Cost: one script call.
+func Withdraw(client string) *Command { return uses(client, 0, "", 0, "") }
 
 // usesSource is the script. It is rare, so it is sent whole each time.
 var usesSource = text("uses.lua")
 
-func uses(terms, client string, age int64) *Command {
-	return Plain("EVAL", usesSource, 1, setsKey, RecordLife.Milliseconds(), maxTerms, terms, age, client)
+func uses(args ...any) *Command {
+	return Plain("EVAL", append([]any{usesSource, 1, setsKey}, args...)...)
 }
 
-// Use is how some client uses a master. Times are ms by its clock.
+// Use is how some clients use a master.
 type Use struct {
-	Terms
-	First, Last int64   // when the terms were published first, and last
-	Client      string  // who published them last; empty if that has no record
-	Record      *Record // of Client; nil if that has none, or was not asked for
-	Text        string  // of the terms, as they were told
+	*Terms
+	Text string // of the terms, as they were published
+	By   string // a client that has them; its record has this ID
 }
 
-// Texts remembers what terms say: thousands of clients publish the same ones, time and again. The zero
-// Texts remembers nothing yet.
-type Texts map[string]*Terms
+const (
+	maxMasters = 64 // that terms may have: more than any client uses
+	maxUses    = 64 // that a master keeps
+)
 
-// read returns the terms that text tells, nil if they are not of our kind.
-func (t *Texts) read(text string) *Terms {
-	terms, ok := (*t)[text]
-	if ok {
-		return terms
+// ReadUses returns the uses that a master knows, other than the client's own. ok is false if the reply is not
+// one to Publish or LookAtUses.
+func ReadUses(reply any) (list []Use, ok bool) {
+	if many, _ := reply.([]any); len(many) > 2*maxUses {
+		return nil, false
 	}
-	var u Terms
-	if json.Unmarshal([]byte(text), &u) == nil && len(u.Masters) > 0 && len(u.Masters) <= maxMasters {
-		terms = &u
-	}
-	if *t == nil || len(*t) >= 4*maxTerms {
-		*t = make(Texts)
-	}
-	(*t)[text] = terms
-	return terms
-}
-
-// ReadUses returns the terms that a master knows, and what its clock shows. ok is false if the reply is
-// not one to Publish or LookAtUses.
-func (t *Texts) ReadUses(reply any) (list []Use, now int64, ok bool) {
 	words, err := redis.Strings(reply, nil)
-	if err != nil || len(words)%3 != 1 {
-		return nil, 0, false
+	if err != nil || len(words)%2 != 0 {
+		return nil, false
 	}
-	if now, err = strconv.ParseInt(words[0], 10, 64); err != nil {
-		return nil, 0, false
+	for w := range slices.Chunk(words, 2) {
+		var t Terms
+		if len(w[1]) <= longestTerms && json.Unmarshal([]byte(w[1]), &t) == nil && len(t.Masters) > 0 && len(t.Masters) <= maxMasters {
+			list = append(list, Use{Terms: &t, Text: w[1], By: w[0]}) // else they are not of our kind
+		}
 	}
-	for w := range slices.Chunk(words[1:], 3) {
-		terms, value := t.read(w[0]), strings.SplitN(w[1], " ", 3)
-		if terms == nil || len(value) != 3 {
-			continue // not of our kind
-		}
-		first, err1 := strconv.ParseInt(value[0], 10, 64)
-		last, err2 := strconv.ParseInt(value[1], 10, 64)
-		if err1 != nil || err2 != nil || first <= 0 || first > last {
-			continue
-		}
-		u := Use{Terms: *terms, First: first, Last: last, Client: value[2], Text: w[0]}
-		if w[2] != "" {
-			if r, ok := ReadRecord([]byte(w[2])); ok {
-				u.Record = &r
-			}
-		}
-		list = append(list, u)
-	}
-	return list, now, true
+	return list, true
 }
-
-// maxMasters bounds those that terms may have: more than any client uses.
-const maxMasters = 64

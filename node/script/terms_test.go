@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,32 +11,13 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// told is what a master told of terms: the run id of their one master, how long ago they were published first
-// and last in ms, and by whom.
-func told(t *testing.T, reply any) (list []string) {
-	t.Helper()
-	uses, now, ok := new(Texts).ReadUses(reply)
-	if !ok {
-		t.Fatalf("the reply %v cannot be read", reply)
-	}
-	for _, u := range uses {
-		text := fmt.Sprintf("%s %d %d %s", u.Masters[0].Run, now-u.First, now-u.Last, u.Client)
-		if u.Record != nil {
-			text += " " + u.Record.Name
-		}
-		list = append(list, text)
-	}
-	slices.Sort(list)
-	return list
-}
-
 // TestUses: what a master keeps of the terms of clients.
 func TestUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := redlocktest.Start(t, 1)
 		m, conn := f.Master(0), f.Pools()[0].Get()
 		defer conn.Close()
-		terms := func(run string) *Terms { return &Terms{Masters: []Master{NewMaster(run, "")}} }
+		terms := func(run string) *Terms { return &Terms{Masters: []Master{{Run: run}}} }
 		do := func(cmd *Command, want ...string) {
 			t.Helper()
 			words := cmd.Words(nil, false)
@@ -43,33 +25,87 @@ func TestUses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := told(t, reply); !slices.Equal(got, want) {
+			uses, ok := ReadUses(reply)
+			var got []string
+			for _, u := range uses {
+				got = append(got, u.Masters[0].Run+" "+u.By)
+			}
+			if slices.Sort(got); !ok || !slices.Equal(got, want) {
 				t.Errorf("the master knows %q, want %q", got, want)
 			}
 		}
-		record := &Record{Name: "orders"}
-		words := record.Publish("A").Words(nil, false)
-		if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
-			t.Fatal(err)
-		}
-
 		do(LookAtUses())
-		do(terms("a").Publish("A", 0), "a 0 0 A")
-		do(terms("b").Publish("", 0), "a 0 0 A", "b -1 -1 ") // behind a, in the same millisecond
-		do(LookAtUses(), "a 0 0 A orders", "b -1 -1 ")
-		do(terms("a").Publish("C", 0), "a 0 0 C", "b -1 -1 ") // who has the same terms shares them
-		time.Sleep(40 * time.Second)
-		do(terms("b").Publish("", 50_000), "a 40000 40000 C", "b 50000 0 ") // it has used them for longer
-		time.Sleep(21 * time.Second)
-		do(terms("c").Publish("C", 0), "b 71000 21000 ", "c 0 0 C") // nobody has a any more
-		if keys := m.Hash("redlock_sets"); len(keys) != 2 {
-			t.Errorf("the master keeps %v, want two terms", keys)
+		if keys := m.Keys(); len(keys) > 0 {
+			t.Errorf("a look leaves %q", keys)
 		}
-		m.Skew(-time.Hour)
-		do(LookAtUses(), "b 0 0 ", "c 0 0 C")
-		time.Sleep(time.Minute)
-		do(terms("d").Publish("D", 0), "d 0 0 D") // the key itself lives for a minute
+		do(terms("a").Publish("A", 5*time.Second, time.Time{}, true))
+		do(terms("b").Publish("B", time.Minute, time.Time{}, true), "a A")
+		do(LookAtUses(), "a A") // it is not alone, and has published nothing
+		do(terms("a").Publish("C", time.Minute, time.Time{}, true))
+		do(terms("b").Publish("A", time.Minute, time.Time{}, true), "a C")
+		time.Sleep(6 * time.Second)
+		do(LookAtUses(), "a C")
+		do(terms("a").Publish("A", time.Minute, time.Time{}, true))
+		do(Withdraw("C"), "a A") // A has them as well
+		do(terms("b").Publish("A", time.Minute, time.Time{}, false))
+		do(LookAtUses(), "b A") // nobody has those of before
+		do(Withdraw("A"))
+		if keys := m.Keys(); len(keys) > 0 {
+			t.Errorf("when nobody uses the master, there is %q", keys)
+		}
+		do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+		time.Sleep(50 * time.Second)
+		do(terms("a").Publish("B", 20*time.Second, time.Time{}, false))
+		do(LookAtUses(), "a B")
+		time.Sleep(15 * time.Second)
+		do(Withdraw("B")) // A was killed
+		do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+		m.Skew(-2 * time.Minute)
+		do(LookAtUses()) // its clock went back, and A would count for three minutes
+		m.Skew(0)
+		do(terms("a").Publish("A", time.Hour, time.Time{}, false))
+		do(LookAtUses()) // forged
+		do(terms("a").Publish("A", time.Minute, time.Now().Add(-70*time.Second), false))
+		do(LookAtUses()) // it came so late that the client may have ended
+		do(terms("a").Publish("A", time.Minute, time.Now().Add(-20*time.Second), false))
+		do(terms("a").Publish("A", time.Minute, time.Now().Add(-40*time.Second), false))
+		time.Sleep(40 * time.Second)
+		do(LookAtUses(), "a A")
+		time.Sleep(2 * time.Second)
+		do(LookAtUses())
+		for _, garbage := range []string{strings.Repeat("x", 1<<20), "e 1 2\nx\n\n", "x [\n"} {
+			m.Set(setsKey, garbage)
+			do(LookAtUses())
+			do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+			do(LookAtUses(), "a A")
+		}
+		m.Del(setsKey)
+		m.HSet(setsKey, "a", "b")
+		do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+		do(LookAtUses(), "a A")
+		for i := range 100 {
+			words := terms(fmt.Sprint(i)).Publish(fmt.Sprint("many", i), time.Minute, time.Time{}, false).Words(nil, false)
+			if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := strings.Count(m.Get(setsKey), "\n"); n != 64 {
+			t.Errorf("the master keeps %d uses, want 64", n)
+		}
 	})
+}
+
+// TestTermsAreBounded: what is published is no longer than a few kB, however many sets a process has.
+func TestTermsAreBounded(t *testing.T) {
+	long := &Terms{Masters: []Master{{Run: "a"}}, Part: "1", Others: map[string][]Master{}}
+	for i := range 1000 {
+		id := fmt.Sprint("set-", i)
+		long.Now, long.Others[id] = append(long.Now, id), []Master{{Run: "b"}, {Run: "c"}}
+	}
+	record := (&Record{Terms: *long}).Publish("A").Words(nil, false)[2].([]byte)
+	if n, m := len(long.Text()), len(record); n > longestTerms || m > longestRecord || n == 0 {
+		t.Errorf("the terms have %d bytes, and a record %d", n, m)
+	}
 }
 
 // TestReadRecord: what no client publishes is no record, such as a time that JSON cannot have.

@@ -48,7 +48,7 @@ func opening(name, start string) string {
 
 // RecordFamilies does the same for the keys by which clients know of each other.
 func RecordFamilies() map[string]string {
-	return map[string]string{clientPrefix + "*": clientKey("doctor"), setsKey: setsKey}
+	return map[string]string{clientPrefix + "*": clientKey("doctor"), setsKey + "*": setsKey}
 }
 
 // TypeOf returns of which type a key is that begins as one of our own, see [Reserved].
@@ -56,7 +56,7 @@ func TypeOf(key string) string {
 	switch Reserved(key) {
 	case readPrefix:
 		return "zset"
-	case slotPrefix, setsKey:
+	case slotPrefix:
 		return "hash"
 	case queuePrefix:
 		// The last ask of an owner stands behind the queue's own key.

@@ -19,7 +19,7 @@ func TestTypeOf(t *testing.T) {
 		"redlock_read:{n}":           "zset",
 		"redlock_slot:{n}:7":         "hash",
 		"redlock_client:{a}":         "string",
-		"redlock_sets":               "hash",
+		"redlock_sets":               "string",
 	} {
 		if got := TypeOf(key); got != want {
 			t.Errorf("TypeOf(%q) = %q, want %q", key, got, want)

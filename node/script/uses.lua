@@ -1,64 +1,50 @@
 -- uses.lua: say how a client uses the masters, and ask how others do.
 --
--- KEYS[1]  redlock_sets: a hash, terms -> "first last client": when they were published first and
---          last, in ms by this master's clock, and who did that last, empty if that has no record
--- ARGV[1]  ms after which terms that nobody has published again are forgotten
--- ARGV[2]  how many terms are kept
--- ARGV[3]  the client's terms; empty if it only asks, which writes nothing
--- ARGV[4]  ms for which it has used them; 0 puts them behind all that are there
--- ARGV[5]  the client, empty if it keeps no record
--- returns  a list: ms by this master's clock; then for each of the terms in use: they, their value,
---          and the record of its client, empty if there is none, or if the client publishes its own
--- Called by Terms.Publish and LookAtUses: no lock depends on it. A repeat only
--- makes the terms newer.
-local life, most, own, age = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
+-- KEYS[1]  redlock_sets: a string with a line for each terms in use; and for each, behind the key, a colon and
+--          the SHA-1 of the terms, a zset: client -> until when it counts, in ms by this master's clock
+-- ARGV[1]  the client, which has one of the terms at most
+-- ARGV[2]  ms for which it counts; 0 if it only asks, and takes back what it published
+-- ARGV[3]  its terms, on one line
+-- ARGV[4]  this master's clock when that was sent, in ms: what comes late does not count for longer; 0: unknown
+-- ARGV[5]  "alone": it publishes nothing where other terms are in use
+-- returns  a list: for each of the other terms in use, a client that has them, and they
+-- Called by Terms.Publish and LookAtUses: no lock depends on it. A string that is too long, or no string,
+-- counts as empty, and is replaced. A repeat only makes the client count for longer.
+local client, life, own, sent, alone = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5] == 'alone'
+local most, longest, furthest, slack = 64, 65536, 120000, 2000
+local text = redis.pcall('getrange', KEYS[1], 0, longest)
+if text.err and not string.find(text.err, 'WRONGTYPE') then return text end
+if text.err or #text > longest then text = '' end
 local time = redis.call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local found = redis.call('hgetall', KEYS[1])
-local uses, stale, mine, latest = {}, {}, nil, 0
 
-for i = 1, #found, 2 do
-  local first, last, client = string.match(found[i + 1], '^(%d+) (%d+) (.*)$')
-  first, last = tonumber(first), tonumber(last)
-  if not last or now - last > life then
-    stale[#stale + 1] = found[i]
-  else
-    local use = {terms = found[i], first = first, last = last, client = client}
-    if last > now + 1000 then -- the clock was set back
-      use.first, use.last, use.changed = math.min(first, now), now, true
-    end
-    latest = math.max(latest, use.first)
-    if use.terms == own then
-      mine = use
-    else
-      uses[#uses + 1] = use
+local uses, lines, size, read, known = {}, {}, 0, 0, false
+local function clients(terms) return KEYS[1] .. ':' .. redis.sha1hex(terms) end
+for terms in string.gmatch(text, '([^\n]+)\n') do
+  read = read + 1
+  if read <= most then
+    local key = clients(terms)
+    if terms ~= own and not alone then redis.call('zrem', key, client) end
+    redis.call('zremrangebyscore', key, '-inf', now)
+    -- Nobody counts for more than two minutes: the clock went back, or it is forged.
+    redis.call('zremrangebyscore', key, string.format('(%.0f', now + furthest), '+inf')
+    local by = redis.call('zrange', key, -1, -1)[1]
+    if by then
+      lines[#lines + 1], size = terms, size + #terms + 1
+      if terms == own then known = true else uses[#uses + 1], uses[#uses + 2] = by, terms end
     end
   end
 end
-table.sort(uses, function(a, b) return a.last > b.last end)
-while #uses >= most do
-  stale[#stale + 1] = table.remove(uses).terms
+if life > 0 and not (alone and #uses > 0) and (known or #lines < most and size + #own < longest) then
+  if not known then lines[#lines + 1] = own end
+  local key, from = clients(own), sent > 0 and math.min(now, sent + slack) or now
+  redis.call('zadd', key, 'gt', string.format('%.0f', from + life), client) -- what comes late takes nothing back
+  if redis.call('pttl', key) < life then redis.call('pexpire', key, life) end
 end
-
-local function value(use) return string.format('%.0f %.0f %s', use.first, use.last, use.client) end
-
-if own ~= '' then
-  local first = now - age
-  if age == 0 and first <= latest then first = latest + 1 end
-  if mine then first = math.min(first, mine.first) end
-  uses[#uses + 1] = {terms = own, first = first, last = math.max(now, first), client = ARGV[5], changed = true}
-  for _, use in ipairs(uses) do
-    if use.changed then redis.call('hset', KEYS[1], use.terms, value(use)) end
-  end
-  for _, terms in ipairs(stale) do redis.call('hdel', KEYS[1], terms) end
-  redis.call('pexpire', KEYS[1], life)
+local left, after = redis.call('pttl', KEYS[1]), table.concat(lines, '\n') .. '\n'
+if #lines == 0 then
+  if left ~= -2 then redis.call('del', KEYS[1]) end
+elseif left < life or after ~= text then
+  redis.call('set', KEYS[1], after, 'PX', math.max(left, life, 1))
 end
-
-local reply = {string.format('%.0f', now)}
-for _, use in ipairs(uses) do
-  local record = own == '' and use.client ~= '' and redis.pcall('get', 'redlock_client:{' .. use.client .. '}')
-  reply[#reply + 1] = use.terms
-  reply[#reply + 1] = value(use)
-  reply[#reply + 1] = type(record) == 'string' and record or ''
-end
-return reply
+return uses

@@ -77,7 +77,7 @@ function clients(all) {
   $('#clients .note').textContent = !all ? 'Too few masters answered.' : sets.length ? '' : 'Nobody uses these masters, or nobody keeps a record.';
   $('#clients tbody').replaceChildren(...(all ? all.clients : []).map((c) => row(c.name, c.host, [c.pid], [since(c.since)],
     c.seen_ms > 30000 ? el('b', 'odd', span(c.seen_ms) + ': dead?') : [span(c.seen_ms)], [c.holds], [c.waits], [`${c.at}/${c.masters}`],
-    c.refused ? el('b', 'bad', label(c.set) + ': came second, takes no lock') : label(c.set), c.version)));
+    label(c.set), c.version)));
   $('#clients ul').replaceChildren(...sets.map((s) => el('li', 'soft', el('b', '', label(s.set)), `${count(s.clients, 'client')}: ${s.set}`)),
     ...(all ? all.pairs : []).filter((p) => !p.safe).map((p) => el('li', 'bad', `${p.sets.map(label).join(' and ')} are not known to be safe together.`)));
 }
