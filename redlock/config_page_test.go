@@ -31,6 +31,10 @@ func TestConfigurationPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	long, err := redlock.Config{Masters: []string{"m1"}, Lease: time.Hour}.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
 	says := func(field string, is bool, want string) {
 		if !is || defaults[field] != want {
 			t.Errorf("the default of %s is %q on the page, want %q; New uses %+v", field, defaults[field], want, cfg)
@@ -38,7 +42,7 @@ func TestConfigurationPage(t *testing.T) {
 	}
 	says("Lease", true, strings.Replace(cfg.Lease.String(), "s", " s", 1))
 	says("MaxLease", cfg.MaxLease == cfg.Lease, "`Lease`")
-	says("RestartGuard", cfg.RestartGuard == cfg.MaxLease, "`MaxLease`")
+	says("RestartGuard", short.RestartGuard == 30*time.Second && long.RestartGuard == long.MaxLease, "`MaxLease`, at least 30 s")
 	says("NodeTimeout", short.NodeTimeout == short.Lease/10 && cfg.NodeTimeout == 500*time.Millisecond, "a tenth of `Lease`, at most 500 ms")
 	says("MaxHold", cfg.MaxHold == 0, "no bound")
 	says("Keep", cfg.Keep == 0, "0")
