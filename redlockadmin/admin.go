@@ -91,9 +91,9 @@ func (a *Admin) Clients(ctx context.Context) ([]redlock.ClientInfo, error) {
 }
 
 // Conflict returns a [*redlock.ConflictError] if other clients use some of the masters in a way that does not go
-// together with that of this client: with other masters, so that majorities need not
-// meet, or with leases that are longer than a restart guard. It is nil as far as none is known. The log
-// and redlock.Config.Trace are told as well.
+// together with that of this client: with other masters, so that majorities need not meet, or with leases that are
+// longer than a restart guard. It is nil as far as none is known, and does not stop a client that takes locks. The
+// log and redlock.Config.Trace have it as well.
 //
 // Cost: none.
 func (a *Admin) Conflict() error {
