@@ -148,7 +148,7 @@ func (e *ConflictError) Error() string {
 		text += fmt.Sprintf("%s takes leases of %v, and this client has a guard of %v", by, ms(e.Other.Lease), ms(e.Own.Guard))
 	}
 	if e.Refused {
-		text += "; this client came second, and takes no lock"
+		text += "; that was established before, so this client takes no lock"
 	}
 	return fmt.Sprintf("%s (told by %s)", text, e.Master)
 }
