@@ -276,7 +276,9 @@ func (h *Hold) extended(op string, ev protocol.HoldEvent, why *poll.MajorityErro
 		h.step(ev, nil)
 		return h.Check()
 	}
-	why.Op = op
+	named := *why // the trace has the other
+	named.Op = op
+	why = &named
 	if ev.Kind == protocol.HoldLost {
 		h.step(ev, why)
 	}
