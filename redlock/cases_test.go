@@ -647,23 +647,39 @@ var cases = map[string]func(*testing.T, *setting){
 	},
 }
 
-// TestCases: locks, readers and permits of a Client, and of Sets whose names move from one set to another, all
-// do what each of the cases says.
+// TestCases: locks, readers and permits all do what each of the cases says.
 func TestCases(t *testing.T) {
-	cfg := redlock.Config{MaxLease: longest}
-	for kind, of := range map[string]func(*redlock.Client) face{"lock": locks, "reader": readers, "permit": permits} {
+	for kind, of := range kinds {
 		for name, test := range cases {
 			t.Run("a "+kind+" "+name, func(t *testing.T) {
 				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-					test(t, &setting{kind, []*redlocktest.Fleet{fleet}, of(open(t, fleet, cfg)), of(open(t, fleet, cfg))})
-				})
-			})
-			t.Run("a "+kind+" in two sets "+name, func(t *testing.T) {
-				bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-					f := startFleets(t, "a", "c")
-					test(t, &setting{kind, []*redlocktest.Fleet{f["a"], f["c"]}, of(f.open(t, cfg, "a", "c")), of(f.open(t, cfg, "c", "a"))})
+					test(t, &setting{kind, []*redlocktest.Fleet{fleet}, of(open(t, fleet, longLeases)), of(open(t, fleet, longLeases))})
 				})
 			})
 		}
 	}
 }
+
+// TestCasesInTwoSets: so do locks while their names move from one set to another.
+func TestCasesInTwoSets(t *testing.T) { inTwoSets(t, "lock") }
+
+// TestCasesInTwoSetsLong: and readers and permits.
+func TestCasesInTwoSetsLong(t *testing.T) { inTwoSets(t, "reader", "permit") }
+
+func inTwoSets(t *testing.T, which ...string) {
+	for _, kind := range which {
+		for name, test := range cases {
+			t.Run("a "+kind+" "+name, func(t *testing.T) {
+				bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+					f, of := startFleets(t, "a", "c"), kinds[kind]
+					test(t, &setting{kind, []*redlocktest.Fleet{f["a"], f["c"]}, of(f.open(t, longLeases, "a", "c")), of(f.open(t, longLeases, "c", "a"))})
+				})
+			})
+		}
+	}
+}
+
+var (
+	kinds      = map[string]func(*redlock.Client) face{"lock": locks, "reader": readers, "permit": permits}
+	longLeases = redlock.Config{MaxLease: longest}
+)

@@ -57,8 +57,8 @@ func (c *Client) Close() error { return c.all((*set).close) }
 // client was closed.
 //
 // It writes nothing to the masters, so it does not see what only a write would show: a full memory,
-// a missing permission. A master that has just died may still count as ready, for a second and
-// Config.NodeTimeout at most.
+// a missing permission. A master that hangs may still count as ready: for a second and Config.NodeTimeout while
+// the client holds something, and for up to 18 s while it is idle.
 //
 // It returns a [*ConflictError] to a client that takes no lock, since others came first that use some of
 // its masters in a way that does not go together with its own. Those stay ready.

@@ -129,7 +129,10 @@ func TestWhoComesSecond(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
-				g := grounds{fleet, startFleets(t, "a", "b", "c", "d")}
+				g := grounds{Fleet: fleet}
+				if tt.want == redlock.ErrRoute {
+					g.sets = startFleets(t, "a", "b", "c", "d")
+				}
 				a, logA := tt.first(t, g)
 				use(t, a, "used")
 				time.Sleep(time.Hour)

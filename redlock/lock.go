@@ -39,7 +39,7 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 //
 // Lock also waits through an outage of the masters, and logs why; ctx's deadline bounds the wait. It
 // returns ErrNoQuorum at once when so many masters report an error that does not pass by itself (a
-// wrong password, a key that is no lock) that no majority is left; docs/operations.md has the list.
+// wrong password, a key that is no lock) that no majority is left; docs/troubleshooting.md has the list.
 // Callers of one client are served in the order of their calls; callers of several clients in the
 // order in which they began to wait, by the masters' clocks.
 //
