@@ -167,9 +167,6 @@ func (e *exam) own(uses []use) *terms.Terms {
 		if len(e.cfg.Masters) > 0 {
 			m.Address = terms.Address(f.Name, host)
 		}
-		if f.Seat != "" {
-			m.Seat = terms.Address(f.Seat, host)
-		}
 		up, known := number(f, "uptime_in_seconds")
 		m.Young = known && time.Duration(up)*time.Second < restartedLately
 		own.Masters = append(own.Masters, m)

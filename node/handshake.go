@@ -25,31 +25,19 @@ type peer struct {
 	ended     clock.Instant // when the connection has, if it is the one before
 }
 
-// seat is where a connection leads.
-type seat struct {
-	db      int    // number of the database, -1 if the master does not say
-	address string // of the server, as it sees it itself; empty if it does not say
-}
-
-// seatOf reads the reply to CLIENT INFO: "id=3 addr=… laddr=10.0.0.3:6379 … db=0 …".
-func seatOf(reply any) seat {
-	s := seat{db: -1}
+// databaseOf returns the number of the database that a connection leads to, -1 if the master does not say, from the
+// reply to CLIENT INFO: "id=3 addr=… db=0 …".
+func databaseOf(reply any) int {
 	text, _ := reply.([]byte)
 	for word := range strings.FieldsSeq(string(text)) {
-		switch name, value, _ := strings.Cut(word, "="); name {
-		case "db":
-			if db, err := strconv.ParseUint(value, 10, 31); err == nil {
-				s.db = int(db)
+		if number, ok := strings.CutPrefix(word, "db="); ok {
+			if db, err := strconv.ParseUint(number, 10, 31); err == nil {
+				return int(db)
 			}
-		case "laddr":
-			s.address = value[:min(len(value), maxAddress)]
 		}
 	}
-	return s
+	return -1
 }
-
-// maxAddress is the length of the longest address that a server may say it has.
-const maxAddress = 64
 
 // handshake asks who the master is, refuses one that must not vote, and makes sure that no
 // command of the connection before runs from now on, and that the master has the scripts.
@@ -60,7 +48,7 @@ func (n *Node) handshake(l *link) error {
 		return err
 	}
 	sections, clientID, pong, masterTime, scripts := replies[:2:2], replies[2], replies[3], replies[4], replies[6]
-	l.seat = seatOf(replies[5])
+	l.db = databaseOf(replies[5])
 	told := clock.Now()
 	l.checked, l.silence, l.lastAnswer = asked, n.drawSilence(), told
 	l.answerTime.add(told.Sub(asked))

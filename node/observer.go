@@ -134,12 +134,11 @@ func (n *Node) notifyLocked() {
 	}
 }
 
-// Process is the process that serves as a master, and where.
+// Process is the process that serves as a master.
 type Process struct {
-	Run     string        // its run id
-	Since   clock.Instant // since when it has been a master, as far as it says
-	DB      int           // number of the database, -1 if it does not say
-	Address string        // of the server, as it sees it itself; empty if it does not say
+	Run   string        // its run id
+	Since clock.Instant // since when it has been a master, as far as it says
+	DB    int           // number of the database, -1 if it does not say
 }
 
 // Process returns the process that the master is. Its Run is empty while the master is not up.
@@ -148,7 +147,7 @@ func (n *Node) Process() Process {
 	if err != nil {
 		return Process{DB: -1}
 	}
-	return Process{l.id.run, l.began, l.seat.db, l.seat.address}
+	return Process{l.id.run, l.began, l.db}
 }
 
 // Met reports whether the master is up, or down: the first attempt to connect is over.

@@ -67,7 +67,6 @@ type Facts struct {
 	Uses   []script.Use             // of this master, by clients
 	Users  map[string]script.Record // of those who published them, by ID
 	DB     int                      // number of the database, -1: not known
-	Seat   string                   // the server's address, as it sees it itself
 }
 
 // Refusal is something that the user may not do, or the master does not know, or that fails there.
@@ -202,8 +201,7 @@ func (p *probe) identify(context.Context) error {
 	}
 	told := clock.Now()
 	last := len(replies) - 2
-	at := seatOf(replies[last+1])
-	p.facts.DB, p.facts.Seat = at.db, at.address
+	p.facts.DB = databaseOf(replies[last+1])
 	p.facts.Settings = p.pairs(replies[2:last])
 	id := identify(replies[1])
 	p.facts.Info = fields(replies[1])

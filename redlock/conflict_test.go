@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -37,11 +38,25 @@ func joins(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config, places ..
 	t.Helper()
 	all := fleet.Pools()
 	for _, i := range places {
-		cfg.Pools = append(cfg.Pools, all[i])
+		if cfg.Dial == nil {
+			cfg.Pools = append(cfg.Pools, all[i])
+		}
 	}
 	log := new(lines)
 	cfg.Logger = logger(log)
 	return open(t, fleet, cfg), log
+}
+
+// naming returns the settings of a client that has addresses for its masters: name, which %d is the number in.
+func naming(fleet *redlocktest.Fleet, name string, places ...int) redlock.Config {
+	var cfg redlock.Config
+	leads := make(map[string]int)
+	for _, i := range places {
+		at := fmt.Sprintf(name, i)
+		leads[at], cfg.Masters = i, append(cfg.Masters, at)
+	}
+	cfg.Dial = func(ctx context.Context, _, at string) (net.Conn, error) { return fleet.Master(leads[at]).Dial(ctx) }
+	return cfg
 }
 
 // ready is Ready without waiting.
@@ -436,16 +451,17 @@ func TestAListInPlaceOfADeadMasterLong(t *testing.T) {
 	for _, dead := range []time.Duration{0, time.Second, 3 * time.Minute} {
 		t.Run(fmt.Sprint(dead), func(t *testing.T) {
 			masters(t, 4, func(t *testing.T, fleet *redlocktest.Fleet) {
-				a, _ := member(t, fleet, "fleet", 0, 1, 2)
+				const at = "redis-%d:6379"
+				a := open(t, fleet, naming(fleet, at, 0, 1, 2))
 				use(t, a, "used")
 				time.Sleep(time.Minute)
 				fleet.Master(2).Kill()
 				time.Sleep(dead)
 				fleet.Master(3).Restart() // it is young
-				b, _ := member(t, fleet, "wrong", 0, 1, 3)
+				b := open(t, fleet, naming(fleet, at, 0, 1, 3))
 				expect(t, "Ready", b.Ready(t.Context()), redlock.ErrOverlap)
 				expect(t, "TryLock", second(b.TryLock(t.Context(), "job")), redlock.ErrOverlap)
-				c, _ := member(t, fleet, "new", 0, 1, 2)
+				c := open(t, fleet, naming(fleet, "10.0.0.%d:6379", 0, 1, 2)) // other names of the same
 				use(t, c, "used")
 				fleet.Master(2).Restart()
 				time.Sleep(time.Minute)
@@ -458,6 +474,66 @@ func TestAListInPlaceOfADeadMasterLong(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRestartsAfterACrashLong: what a client that was killed leaves at the masters has the run ids from before some of
+// them restarted, wherever these are now. That refuses no newcomer, also of another machine.
+func TestRestartsAfterACrashLong(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"", "redis-%d:6379", "127.0.0.1:700%d"} {
+		t.Run(at, func(t *testing.T) {
+			masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
+				all := []int{0, 1, 2, 3, 4}
+				member := func(places ...int) *redlock.Client {
+					if at == "" {
+						c, _ := member(t, fleet, "pools", places...)
+						return c
+					}
+					return open(t, fleet, naming(fleet, at, places...))
+				}
+				a := member(all...)
+				use(t, a, "used")
+				for i, m := range fleet.Masters() {
+					forge(t, fleet, i, time.Minute, published(m))
+				}
+				expect(t, "Close", a.Close())
+				for i := range 2 {
+					fleet.Master(i).Restart()
+					b := member(4, 3, 2, 1, 0)
+					expect(t, "Ready", b.Ready(t.Context()))
+					use(t, b, "used")
+					expect(t, "Close", b.Close())
+				}
+			})
+		})
+	}
+}
+
+// TestOtherNamesLong: a client that has other addresses for the masters than the others takes locks soon after
+// masters have restarted, since these publish the new run ids at once.
+func TestOtherNamesLong(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		three := []int{0, 1, 2}
+		a := open(t, fleet, naming(fleet, "redis-%d:6379", three...))
+		use(t, a, "used")
+		for at := range 20 {
+			fleet.Master(at % 3).Restart()
+			b := open(t, fleet, naming(fleet, "10.0.0.%d:6379", three...))
+			for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+				hold, err := b.TryLock(t.Context(), "job")
+				if err == nil {
+					unlock(t, hold)
+					break
+				}
+				if expect(t, "TryLock", err, redlock.ErrOverlap); time.Since(start) > 5*time.Second {
+					t.Fatal("a client was refused for 5 s")
+				}
+			}
+			use(t, a, "used")
+			expect(t, "Close", b.Close())
+			time.Sleep(time.Duration(at) * 5 * time.Second)
+		}
+	})
 }
 
 // TestListsLong: clients with several lists come and go, and are cut off, while clocks differ. No two whose lists
@@ -519,8 +595,9 @@ func TestListsLong(t *testing.T) {
 	}
 }
 
-// TestNoFalseConflictLong: what happens to masters, and changes of the set that are safe, are no conflict: not
-// for those that take locks, nor for who comes then.
+// TestNoFalseConflictLong: what happens to masters, and changes of the set that are safe, are no conflict: neither
+// for those that take locks, nor for a client that comes then; and that whether clients have no addresses for the
+// masters, the same ones, or each those of its own machine.
 func TestNoFalseConflictLong(t *testing.T) {
 	t.Parallel()
 	five := []int{0, 1, 2, 3, 4}
@@ -562,16 +639,28 @@ func TestNoFalseConflictLong(t *testing.T) {
 		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(tt.name, "/", seed), func(t *testing.T) {
 				masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
-					a, logA := member(t, fleet, "a", tt.one...)
+					began := 0
+					member := func(name string, places []int) (*redlock.Client, *lines) {
+						var cfg redlock.Config
+						switch began++; seed {
+						case 1:
+							cfg = naming(fleet, "redis-%d:6379", places...)
+						case 2:
+							cfg = naming(fleet, fmt.Sprint("127.0.0.1:", 700+began%100, "%d"), places...)
+						}
+						cfg.Name = name
+						return joins(t, fleet, cfg, places...)
+					}
+					a, logA := member("a", tt.one)
 					time.Sleep(time.Duration(seed) * 5 * time.Second)
-					b, logB := member(t, fleet, "b", tt.two...)
+					b, logB := member("b", tt.two)
 					use(t, a, "used")
 					use(t, b, "used")
 					time.Sleep(5 * time.Minute)
 					tt.do(fleet)
 					for range 60 { // for as long as what it left could be mistaken
 						time.Sleep(5 * time.Second)
-						late, _ := member(t, fleet, "late", tt.one...)
+						late, _ := member("late", tt.one)
 						for _, c := range []*redlock.Client{a, b, late} {
 							_, err := c.TryLock(t.Context(), "x")
 							expectNot(t, "TryLock", err, redlock.ErrOverlap)

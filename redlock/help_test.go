@@ -65,7 +65,7 @@ func endless(t *testing.T) {
 // nothing of a restart guard there is none.
 func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.Client {
 	t.Helper()
-	if cfg.Pools == nil {
+	if cfg.Pools == nil && cfg.Masters == nil {
 		cfg.Pools = fleet.Pools()
 	}
 	if cfg.RestartGuard == 0 {

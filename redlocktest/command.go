@@ -57,7 +57,8 @@ func (s *session) runLocked(args []string) {
 	case cmd == "CLIENT" && len(args) == 2 && strings.EqualFold(args[1], "ID"):
 		s.peer.WriteInt(int(s.id))
 	case cmd == "CLIENT" && len(args) == 2 && strings.EqualFold(args[1], "INFO"):
-		s.peer.WriteBulk(fmt.Sprintf("id=%d laddr=%s:6379 db=%d\n", s.id, m.name, s.db))
+		// As a container, a process has another address of its own than the one before.
+		s.peer.WriteBulk(fmt.Sprintf("id=%d laddr=%s.%s:6379 db=%d\n", s.id, m.name, m.proc.runID[:8], s.db))
 	case cmd == "CLIENT" && len(args) > 1 && strings.EqualFold(args[1], "KILL"):
 		s.clientKillLocked(args[2:])
 	case cmd == "CONFIG" && len(args) > 2 && strings.EqualFold(args[1], "GET"):

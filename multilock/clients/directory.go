@@ -147,8 +147,8 @@ const (
 	// young is how long a process may still be unknown to other clients, which publish the run id before it.
 	young = script.RecordLife + 20*time.Second
 
-	// gone is after how long without a connection a client publishes of a master only where it is: it may
-	// have restarted.
+	// gone is after how long without a connection a client publishes that another process may serve at the address
+	// of a master. Without an address that would mean any server.
 	gone = 50 * time.Second
 )
 
@@ -169,13 +169,8 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 		if d.id.Addressed {
 			m.Address = terms.Address(n.Name(), d.id.Host)
 		}
-		if at.process.Address != "" {
-			m.Seat = terms.Address(at.process.Address, d.id.Host)
-		}
 		m.Young = p.Run == "" || now.Sub(p.Since) < young
-		if m.Seat != "" && now.Sub(at.left) > gone {
-			m.Run = ""
-		}
+		m.Gone = script.Place(m) != "" && m.Run != "" && now.Sub(at.left) > gone
 	}
 	d.masters = t.Masters
 	for _, o := range d.sets.all {

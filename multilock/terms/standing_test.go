@@ -85,7 +85,7 @@ func (w *walk) own(c *member) *Terms {
 	t := &Terms{Lease: c.lease.Milliseconds()}
 	for _, i := range c.list {
 		m := w.masters[i]
-		t.Masters = append(t.Masters, Master{Run: fmt.Sprint(i, ".", c.runs[i]), Seat: fmt.Sprint(i), Young: w.now-m.began < 80*time.Second})
+		t.Masters = append(t.Masters, Master{Run: fmt.Sprint(i, ".", c.runs[i]), Address: fmt.Sprint(i), Young: w.now-m.began < 80*time.Second})
 	}
 	return t
 }

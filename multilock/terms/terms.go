@@ -96,19 +96,17 @@ func common(a, b []Master, same func(a, b *Master) bool) (n int) {
 	return n
 }
 
-// maySame reports whether two clients may mean the same master. One server may have several addresses, so its
-// run id decides where both know it. A process that is young may be one that others know by the run id before,
-// and a client that was never connected to a master takes no lock there either, and looks again when it is.
+// maySame reports whether two clients may mean the same master. Run ids tell, since one server may have several
+// addresses; and addresses only where a process is young, so that others may know it by the run id before, or a
+// client has not been connected for long. One that never was takes no lock there either, and looks again when it is.
 func maySame(a, b *Master) bool {
-	switch met := a.Run != "" && b.Run != ""; {
-	case met && a.DB != b.DB && a.DB >= 0 && b.DB >= 0:
-		return false
-	case script.Same(a, b):
+	switch {
+	case a.Run == "" || b.Run == "" || script.Same(a, b):
 		return true
-	case met && !a.Young && !b.Young:
+	case a.DB != b.DB && a.DB >= 0 && b.DB >= 0:
 		return false
 	}
-	return !script.Elsewhere(a, b)
+	return (a.Young || b.Young || a.Gone || b.Gone) && !script.Elsewhere(a, b)
 }
 
 // SameMasters reports whether a and b may have the same masters, as far as they are known.

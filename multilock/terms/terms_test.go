@@ -9,18 +9,20 @@ import (
 )
 
 // termsOf returns the terms of a client of masters: each is its run id and perhaps, behind a slash, its
-// database, and behind an @, where it is. A run id "?" is not known, and one with an exclamation mark is young.
+// database, and behind an @, its address. A run id "?" is not known; one with an exclamation mark is young, and one
+// with a tilde is gone.
 func termsOf(masters string) Terms {
 	t := Terms{Lease: 30_000, Guard: 30_000}
 	for word := range strings.FieldsSeq(masters) {
-		run, seat, _ := strings.Cut(word, "@")
+		run, address, _ := strings.Cut(word, "@")
 		run, young := strings.CutSuffix(run, "!")
+		run, gone := strings.CutSuffix(run, "~")
 		run, number, _ := strings.Cut(run, "/")
 		db, _ := strconv.Atoi(number)
 		if run == "?" {
 			run = ""
 		}
-		t.Masters = append(t.Masters, Master{Run: run, DB: db, Seat: seat, Young: young})
+		t.Masters = append(t.Masters, Master{Run: run, DB: db, Address: strings.ReplaceAll(address, "_", " "), Young: young, Gone: gone})
 	}
 	return t
 }
@@ -46,11 +48,15 @@ func TestConflict(t *testing.T) {
 		{"one that is not connected", termsOf("a b c"), termsOf("a b ?"), nil},
 		{"one that is not connected is not two", termsOf("a b c"), termsOf("a ? d"), ErrOverlap},
 		{"one restarted", termsOf("a b c!"), termsOf("a b d"), nil},
+		{"one is not connected, whatever its address", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 ?@4"), nil},
 		{"one restarted where it was", termsOf("a@1 b@2 c!@3"), termsOf("a@1 b@2 d@3"), nil},
 		{"one is dead, and another began elsewhere", termsOf("a@1 b@2 c!@3"), termsOf("a@1 b@2 d@4"), ErrOverlap},
-		{"one is long dead, and another one is elsewhere", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 ?@4"), ErrOverlap},
-		{"one is long dead", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 ?@3"), nil},
-		{"another process at a place, for long", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 d@3"), ErrOverlap},
+		{"all restarted, and one client has addresses of its own machine", termsOf("a@1 b@2 c@3"), termsOf("d!@7_on_me e!@8_on_me f!@9_on_me"), nil},
+		{"all restarted, and so do they", termsOf("a@1_on_me b@2_on_me c@3_on_me"), termsOf("d!@1_on_it e!@2_on_it f!@4_on_it"), nil},
+		{"one is long gone, and another one is elsewhere", termsOf("a@1 b@2 c~@3"), termsOf("a@1 b@2 d@4"), ErrOverlap},
+		{"one is long gone, and restarted where it was", termsOf("a@1 b@2 c~@3"), termsOf("a@1 b@2 d@3"), nil},
+		{"one is long gone for one client alone", termsOf("a@1 b@2 c~@3"), termsOf("a@1 b@2 c@4"), nil},
+		{"another process at an address, for long", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 d@3"), ErrOverlap},
 		{"other addresses of the same", termsOf("a@1 b@2 c@3"), termsOf("a@4 b@5 c@6"), nil},
 		{"other databases of two", termsOf("a b c"), termsOf("a b/1 c/1"), ErrOverlap},
 		{"a database that is not known", termsOf("a b c"), termsOf("a b/-1 c/-1"), nil},
@@ -81,7 +87,7 @@ func TestConflict(t *testing.T) {
 func TestCommon(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	draw := func() Terms {
-		words := strings.Fields("a@1 b@2 c@3 d@4 e@1 f@2 ? ?@3 g! h!@4 i!@1")
+		words := strings.Fields("a@1 b@2 c@3 d@4 e@1 f@2 ? ?@3 g! h!@4 i!@1 j~@2")
 		r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 		return termsOf(strings.Join(words[:1+r.IntN(5)], " "))
 	}

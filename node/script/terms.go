@@ -44,8 +44,8 @@ const longestText = 1000
 type Master struct {
 	Run     string `json:"run,omitempty"`  // the beginning of the server's run id, empty if the client was never connected
 	DB      int    `json:"db,omitempty"`   // number of the database, -1 if that is not known
-	Address string `json:"at,omitempty"`   // as the client has it; in records alone
-	Seat    string `json:"seat,omitempty"` // where the server says that it is, empty if that is not known
+	Address string `json:"at,omitempty"`   // as the client has it, empty if it does not say; see Place
+	Gone    bool   `json:"gone,omitempty"` // the client has not been connected for long, so another process may serve there
 
 	Young bool `json:"-"` // others may not have met this process yet
 }
@@ -61,17 +61,24 @@ func Same(m, o *Master) bool {
 	return m.Run != "" && m.Run == o.Run && (m.DB == o.DB || m.DB < 0 || o.DB < 0)
 }
 
-// Elsewhere reports whether it is known that m and o are at different places. An address on the machine of
-// a client can be compared with others on that machine.
+// Elsewhere reports whether clients that name their servers alike mean two servers by m and o.
 func Elsewhere(m, o *Master) bool {
-	_, host, _ := strings.Cut(m.Seat, OnHost)
-	_, other, _ := strings.Cut(o.Seat, OnHost)
-	return m.Seat != "" && o.Seat != "" && m.Seat != o.Seat && host == other
+	at, other := Place(m), Place(o)
+	return at != "" && other != "" && at != other
+}
+
+// Place returns the address of the master as it is published: empty for one on the client's own machine, which
+// leads to another server on each.
+func Place(m *Master) string {
+	if strings.Contains(m.Address, OnHost) {
+		return ""
+	}
+	return m.Address
 }
 
 // String names the master: by its address, or else by the beginning of its run id.
 func (m *Master) String() string {
-	name := cmp.Or(m.Address, m.Seat)
+	name := m.Address
 	switch {
 	case name != "":
 	case m.Run != "":
@@ -119,7 +126,16 @@ func (t *Terms) Text() string {
 // bounded returns the terms without what makes them too long to be published, and as JSON.
 func (t *Terms) bounded() (c Terms, text []byte) {
 	c = *t
-	for _, drop := range []func(){func() { c.Others = nil }, func() { c.Now, c.Next = nil, nil }} {
+	for _, drop := range []func(){
+		func() { c.Others = nil },
+		func() {
+			c.Masters = slices.Clone(c.Masters)
+			for i := range c.Masters {
+				c.Masters[i].Address = ""
+			}
+		},
+		func() { c.Now, c.Next = nil, nil },
+	} {
 		if text, _ = json.Marshal(c); len(text) <= longestTerms { // strings and numbers
 			return c, text
 		}
@@ -129,14 +145,16 @@ func (t *Terms) bounded() (c Terms, text []byte) {
 	return c, text
 }
 
-// shared returns masters in an order that all clients agree on, without the names that each has for them.
+// shared returns masters in an order that all clients agree on, without what only one client knows of them.
 func shared(masters []Master) []Master {
 	all := slices.Clone(masters)
 	for i := range all {
-		all[i].Address = ""
+		if all[i].Address = Place(&all[i]); all[i].Run == "" {
+			all[i].Address = "" // it takes no lock there, and may be any
+		}
 	}
 	slices.SortFunc(all, func(a, b Master) int {
-		return cmp.Or(strings.Compare(a.Run, b.Run), cmp.Compare(a.DB, b.DB), strings.Compare(a.Seat, b.Seat))
+		return cmp.Or(strings.Compare(a.Run, b.Run), cmp.Compare(a.DB, b.DB), strings.Compare(a.Address, b.Address))
 	})
 	return all
 }
