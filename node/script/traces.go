@@ -58,6 +58,10 @@ func TypeOf(key string) string {
 		return "zset"
 	case slotPrefix:
 		return "hash"
+	case setsKey:
+		if key != setsKey {
+			return "zset" // the clients that have certain terms
+		}
 	case queuePrefix:
 		// The last ask of an owner stands behind the queue's own key.
 		if owner.MatchString(key) {

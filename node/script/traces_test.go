@@ -20,6 +20,7 @@ func TestTypeOf(t *testing.T) {
 		"redlock_slot:{n}:7":         "hash",
 		"redlock_client:{a}":         "string",
 		"redlock_sets":               "string",
+		"redlock_sets:da39a3ee":      "zset",
 	} {
 		if got := TypeOf(key); got != want {
 			t.Errorf("TypeOf(%q) = %q, want %q", key, got, want)
