@@ -13,7 +13,7 @@ import (
 type link struct {
 	*wire
 	peer
-	db           int // number of its database, -1 if the master does not say
+	db           int           // number of its database, -1 if the master does not say
 	began        clock.Instant // since when the process has been a master, as far as it says
 	mayBeGuarded bool          // guardEnds may be in the future
 	guardLogged  bool          // it was logged that the master grants nothing yet

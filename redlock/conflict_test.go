@@ -317,6 +317,23 @@ func TestCostOfAFirstLock(t *testing.T) {
 	}
 }
 
+// TestCostOfAnotherMaster: a client that meets a master only after its first lock publishes that before its next one, in
+// two script calls.
+func TestCostOfAnotherMaster(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		fleet.Master(2).Kill()
+		c := open(t, fleet, redlock.Config{})
+		use(t, c, "used")
+		fleet.Master(2).Restart()
+		time.Sleep(settle)
+		before := fleet.Master(0).Calls("EVAL")
+		use(t, c, "used")
+		if calls := fleet.Master(0).Calls("EVAL") - before; calls > 2 {
+			t.Errorf("a master had %d script calls, want 2", calls)
+		}
+	})
+}
+
 // TestOthersStopNobodyLong: whatever others publish, or began and crashed, a fleet goes on, and so do the processes
 // that it starts.
 func TestOthersStopNobodyLong(t *testing.T) {

@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -159,7 +160,7 @@ func (hd *held) giveBack(ctx context.Context, i int, unlock func(Hold) error) er
 		case one.Context().Err() == nil:
 			err = errStillValid
 		case told:
-			err = errNotTold
+			err = fmt.Errorf("%w: its context had ended: %w", errNotTold, context.Cause(one.Context()))
 		default:
 			return nil
 		}

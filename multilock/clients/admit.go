@@ -91,14 +91,13 @@ func (d *Directory) first() terms.Do {
 // run drives the standing of a process until it is established at the set that it was asked for, or refused.
 func (l *look) run() {
 	defer close(l.done)
-	for do := l.of.first(); do < terms.Ended; {
-		if l.step(do); l.heard[l.of] == nil {
+	next := map[*Directory]terms.Do{l.of: l.of.first()}
+	for next[l.of] != terms.Ended {
+		if l.step(next); l.heard[l.of] == nil {
 			return
 		}
 		for d, r := range l.heard {
-			if next := d.heard(r, d == l.of); d == l.of {
-				do = next
-			}
+			next[d] = d.heard(r, d == l.of)
 		}
 	}
 	if r := l.heard[l.of]; r != nil && r.rival != nil {
@@ -109,9 +108,9 @@ func (l *look) run() {
 	}
 }
 
-// step carries out a step at the set that the look waits for, and at those others at which the process is not
+// step carries out the next step at the set that the look waits for, and at those others at which the process is not
 // established, which it does not wait for long.
-func (l *look) step(do terms.Do) {
+func (l *look) step(next map[*Directory]terms.Do) {
 	late, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()
 	var asked sync.WaitGroup
@@ -124,15 +123,15 @@ func (l *look) step(do terms.Do) {
 		if d.Admitted() && d != l.of || !d.Begin() {
 			continue
 		}
-		ctx, own := late, do
+		ctx, do := late, next[d]
 		if d == l.of {
 			ctx = context.Background()
-		} else if d.first() != terms.Join {
-			own = terms.Look
+		} else if do == terms.Join && d.first() == terms.Ended || do == terms.Ended {
+			do = terms.Look
 		}
 		asked.Go(func() {
 			defer d.End()
-			r := d.hear(ctx, own)
+			r := d.hear(ctx, do)
 			mu.Lock()
 			l.heard[d] = r
 			mu.Unlock()
@@ -168,13 +167,10 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 	now := clock.Now()
 	d.sets.mu.Lock()
 	own := d.ownTermsLocked(now)
-	cmd := script.LookAtUses()
-	if d.published && d.standing.Free(now, d.id.Lease) {
-		cmd = script.Withdraw(d.by)
-	}
 	d.published = d.published || do != terms.Look
 	d.sets.mu.Unlock()
 	for i, n := range d.Nodes {
+		cmd := script.LookAtUses()
 		if do != terms.Look {
 			cmd = d.publish(own, i, do == terms.Join)
 		}
@@ -184,14 +180,14 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	r := &round{Round: terms.Round{Did: do, Sent: now, Of: d.Len()}, text: own.Text()}
+	r := &round{Round: terms.Round{Sent: now, Of: d.Len()}, text: own.Text()}
 	r.ballot, _ = p.Wait(enough)
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	r.Told = told(r.ballot)
 	for i := range d.Nodes {
 		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len(d.views[i].Uses) > 0 {
-			r.Others = true
+			r.Again = r.Again || do == terms.Join
 		}
 	}
 	return r
@@ -205,9 +201,8 @@ func (d *Directory) heard(r *round, gathered bool) terms.Do {
 	r.Now, r.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
 	own := d.ownTermsLocked(r.Now)
 	r.rival = d.compareLocked(r.Now)
-	if r.Refused = r.rival != nil; own.Text() != r.text && !r.Refused {
-		return r.Did // it has met another master
-	}
+	r.Refused = r.rival != nil
+	r.Again = r.Again || own.Text() != r.text
 	free := d.standing.Free(r.Now, d.id.Lease)
 	next := d.standing.Heard(&r.Round, d.id.Lease)
 	switch {
@@ -220,7 +215,7 @@ func (d *Directory) heard(r *round, gathered bool) terms.Do {
 		for _, n := range d.Nodes {
 			n.Noted(true)
 		}
-	case r.Refused && r.Did != terms.Look && free:
+	case r.Refused && free:
 		d.Send(script.Withdraw(d.by), d.All(), poll.Nobody{})
 	}
 	return next

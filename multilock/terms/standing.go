@@ -23,18 +23,17 @@ func Life(lease time.Duration) time.Duration { return Term(lease) + min(lease, l
 type Do uint8
 
 const (
-	Look  Do = iota // ask the masters how others use them, and publish nothing
-	Join            // publish its terms at each master where nobody has others, and ask the same in one step
+	Join  Do = iota // publish its terms at each master where nobody has others, and ask for those in one step
 	Stay            // publish them at all, since those of others fit
 	Ended           // it is established, or refused, or too few masters have told
+	Look            // ask the same, and publish nothing: no step to a lock
 )
 
 // Round is a step that has ended.
 type Round struct {
-	Did       Do
 	Sent, Now clock.Instant
 	Told, Of  int           // masters that told, or refuse to, which keeps nobody from a lock; of how many
-	Others    bool          // some told of others
+	Again     bool          // its terms are to be published at all: some told of others, or it has met another master
 	Refused   bool          // others conflict with the client
 	Pause     time.Duration // until it may look again, if so
 }
@@ -68,13 +67,10 @@ func (s *Standing) Free(now clock.Instant, lease time.Duration) bool {
 	return !s.settled || now.Left(s.until.Add(min(lease, longest))) <= 0
 }
 
-// First returns the first step of a newcomer that is asked for a lock. One that was refused, or established, looks.
+// First returns the first step of a newcomer that is asked for a lock.
 func (s *Standing) First(now clock.Instant) Do {
-	switch {
-	case s.Established(now) || s.refused && now.Left(s.pause) > 0:
+	if s.Established(now) || s.refused && now.Left(s.pause) > 0 {
 		return Ended
-	case s.refused || s.settled:
-		return Look
 	}
 	return Join
 }
@@ -91,9 +87,7 @@ func (s *Standing) Heard(r *Round, lease time.Duration) Do {
 		return Ended
 	case !majority(r.Of, r.Told):
 		return Ended
-	case r.Did == Look:
-		return Join
-	case r.Did == Join && r.Others:
+	case r.Again:
 		return Stay
 	}
 	s.settled, s.until = true, r.Sent.Add(Term(lease))

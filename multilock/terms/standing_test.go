@@ -93,10 +93,7 @@ func (w *walk) own(c *member) *Terms {
 // tell publishes own at the masters of c, for life. With none it looks, and takes back what by published.
 func (w *walk) tell(c *member, by string, life time.Duration, own *Terms, alone bool, answered func(i int, v View)) {
 	asked, text := w.instant(), own.Text()
-	switch {
-	case life > 0:
-		c.sent = w.now
-	case by != "-":
+	if c.sent = w.now; life == 0 {
 		c.sent = -time.Hour
 	}
 	for k, i := range c.list {
@@ -136,12 +133,7 @@ func (w *walk) ask(c *member) {
 
 func (w *walk) round(c *member, did Do) {
 	own, by, life := w.own(c), c.name, Life(c.lease)
-	if did == Look {
-		if life = 0; !c.Free(w.instant(), c.lease) {
-			by = "-"
-		}
-	}
-	r := &Round{Did: did, Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
+	r := &Round{Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
 	views, over := make([]View, len(c.list)), false
 	end := func() {
 		if over {
@@ -157,7 +149,7 @@ func (w *walk) round(c *member, did Do) {
 		switch {
 		case c.Established(r.Now):
 			w.established(c)
-		case r.Refused && did != Look && free:
+		case r.Refused && free:
 			w.tell(c, by, 0, own, false, func(int, View) {})
 		}
 		c.busy = false
@@ -166,7 +158,7 @@ func (w *walk) round(c *member, did Do) {
 		if views[i] = v; over {
 			return
 		}
-		r.Others = r.Others || len(v.Uses) > 0
+		r.Again = r.Again || did == Join && len(v.Uses) > 0
 		if r.Told++; r.Told == len(c.list) {
 			end()
 		} else if r.Told == len(c.list)/2+1 {

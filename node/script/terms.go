@@ -68,13 +68,16 @@ func Elsewhere(m, o *Master) bool {
 }
 
 // Place returns the address of the master as it is published: empty for one on the client's own machine, which
-// leads to another server on each.
+// leads to another server on each, and for one that is too long.
 func Place(m *Master) string {
-	if strings.Contains(m.Address, OnHost) {
+	if strings.Contains(m.Address, OnHost) || len(m.Address) > longestPlace {
 		return ""
 	}
 	return m.Address
 }
+
+// longestPlace bounds an address that is published.
+const longestPlace = 128
 
 // String names the master: by its address, or else by the beginning of its run id.
 func (m *Master) String() string {
@@ -126,16 +129,7 @@ func (t *Terms) Text() string {
 // bounded returns the terms without what makes them too long to be published, and as JSON.
 func (t *Terms) bounded() (c Terms, text []byte) {
 	c = *t
-	for _, drop := range []func(){
-		func() { c.Others = nil },
-		func() {
-			c.Masters = slices.Clone(c.Masters)
-			for i := range c.Masters {
-				c.Masters[i].Address = ""
-			}
-		},
-		func() { c.Now, c.Next = nil, nil },
-	} {
+	for _, drop := range []func(){func() { c.Others = nil }, func() { c.Now, c.Next = nil, nil }} {
 		if text, _ = json.Marshal(c); len(text) <= longestTerms { // strings and numbers
 			return c, text
 		}
