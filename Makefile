@@ -47,9 +47,10 @@ test: vet unit search trial ## tells that it works: all unit tests, and in short
 
 verify: lint systems long model modules chaos ## all else that must pass before a change lands, a quarter of an hour
 
-soak: ## the long forms, hours: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, mutants
+soak: ## the long forms, hours: many seeds of the simulations, trials on real masters (make soak SEED=7 MINUTES=10), also of an old build beside this one, all tests with the race detector, the model's larger cases, mutants
 	$(MAKE) seeds
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
+	$(GO) run ./integration/chaos -seed $(SEED) -minutes 2 -clients 8 -old $$(cat integration/chaos/OLD)
 	$(GO) test -count=1 -timeout 30m -run TestOverload ./integration -full
 	for server in redis8 valkey8 valkey9; do \
 		REDLOCK_REDIS_IMAGE=redlock-test/$$server:local $(GO) test -count=1 -timeout 30m -parallel 4 -skip TestServers ./integration || exit 1; done

@@ -1,6 +1,7 @@
 // Command chaos runs trials, judges them and draws them.
 //
 //	go run ./integration/chaos -seed 7 -minutes 10
+//	go run ./integration/chaos -seed 7 -minutes 2 -old COMMIT
 //	go run ./integration/chaos -table
 //	go run ./integration/chaos -judge out/history.jsonl
 //
@@ -46,15 +47,16 @@ func command(ctx context.Context, args []string) error {
 	tabled := set.Bool("table", false, "try each kind of fault alone for 20 s, on a minority and on a majority, and print a table in Markdown")
 	beside := set.Int("j", 3, "how many trials of a table beside each other")
 	set.StringVar(&cfg.Out, "out", "", "folder for the history, the report and the picture; by default out/chaos-SEED")
-	old := set.String("judge", "", "history to judge and to draw, instead of a trial")
+	old := set.String("old", "", "commit of which two of four client processes are; none: all are of this one")
+	judged := set.String("judge", "", "history to judge and to draw, instead of a trial")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
 	if cfg.Masters < 3 || cfg.Clients < 1 || *minutes <= 0 {
 		return errors.New("a trial has three masters or more, a client, and some time")
 	}
-	if *old != "" {
-		events, err := trial.ReadEvents(*old)
+	if *judged != "" {
+		events, err := trial.ReadEvents(*judged)
 		if err != nil {
 			return err
 		}
@@ -62,7 +64,7 @@ func command(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		report, err := trial.Conclude(os.Stdout, filepath.Dir(*old), h)
+		report, err := trial.Conclude(os.Stdout, filepath.Dir(*judged), h)
 		return errors.Join(err, report.Err())
 	}
 	cfg.Lasts = time.Duration(*minutes * float64(time.Minute))
@@ -84,11 +86,18 @@ func command(ctx context.Context, args []string) error {
 	if cfg.Programs, err = trial.Build(ctx, folder, cfg.Only); err != nil {
 		return err
 	}
+	if *old != "" {
+		if cfg.Programs.Old, err = trial.BuildOld(ctx, folder, *old); err != nil {
+			return err
+		}
+	}
 	if *tabled {
 		cfg.Lasts = 20 * time.Second
 		return table(ctx, cfg, *beside)
 	}
-	cfg.Replay = again(cfg)
+	if cfg.Replay = again(cfg); *old != "" {
+		cfg.Replay += " -old " + *old
+	}
 	report, err := trial.Run(ctx, cfg, trial.NewPlan(cfg), os.Stdout)
 	return errors.Join(err, report.Err())
 }

@@ -20,6 +20,7 @@ const module = "example.com/redlock"
 type Programs struct {
 	Right  string
 	Skewed string // its wall clock is off by what the environment says; it may be missing where no fault needs it
+	Old    string // of an earlier commit, for two of four clients; none: all clients are of this one
 }
 
 // Build builds the client programs of somewhere in folder: the one with the
@@ -29,11 +30,11 @@ type Programs struct {
 //
 // Goroutines: two, one per program. Build waits for them.
 func Build(ctx context.Context, folder string, faults []string, args ...string) (Programs, error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	root, err := root(ctx)
 	if err != nil {
-		return Programs{}, fmt.Errorf("where is module %s: %w", module, err)
+		return Programs{}, err
 	}
-	source := filepath.Join(strings.TrimSpace(string(root)), "integration", "client")
+	source := filepath.Join(root, "integration", "client")
 	if folder, err = os.MkdirTemp(folder, "client"); err != nil {
 		return Programs{}, err
 	}
@@ -53,6 +54,41 @@ func Build(ctx context.Context, folder string, faults []string, args ...string) 
 	})
 	wg.Wait()
 	return programs, errors.Join(right, skewed)
+}
+
+// BuildOld builds the client program of an earlier commit in folder, and returns where it is. It needs git, and a
+// clone that has the commit.
+func BuildOld(ctx context.Context, folder, commit string) (string, error) {
+	root, err := root(ctx)
+	if err != nil {
+		return "", err
+	}
+	if folder, err = os.MkdirTemp(folder, "old"); err != nil {
+		return "", err
+	}
+	archive := filepath.Join(folder, "source.tar")
+	source, program := filepath.Join(folder, "source"), filepath.Join(folder, "client")
+	if err := os.Mkdir(source, 0o755); err != nil {
+		return "", err
+	}
+	for _, args := range [][]string{
+		{"git", "-C", root, "archive", "--output", archive, commit},
+		{"tar", "-x", "-f", archive, "-C", source},
+	} {
+		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("source of commit %s: %w\n%s", commit, err, out)
+		}
+	}
+	return program, build(ctx, filepath.Join(source, "integration", "client"), program)
+}
+
+// root returns the folder of the module.
+func root(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return "", fmt.Errorf("where is module %s: %w", module, err)
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 func build(ctx context.Context, source, program string, args ...string) error {

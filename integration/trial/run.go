@@ -130,6 +130,9 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		if n%2 == 1 {
 			c.cfg.Keep = cfg.Lease / 3
 		}
+		if n%4 < 2 && cfg.Programs.Old != "" { // of those that keep locks and of others
+			c.programs.Right = cfg.Programs.Old
+		}
 		c.reach(plan.Set)
 		if err := c.start(0); err != nil {
 			return err
