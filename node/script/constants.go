@@ -31,10 +31,10 @@ var constants = func() []string {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	return []string{
 		"TOKEN_RANGE", number(TokenRange),
-		"FENCE_END", number(MaxToken+1),
-		"KEEP_MARK", "'"+keepMark+"'",
-		"MARK_FIRST", number(uuidSize+1),
-		"MARK_LAST", number(uuidSize+int64(len(keepMark))),
+		"FENCE_END", number(MaxToken + 1),
+		"KEEP_MARK", "'" + keepMark + "'",
+		"MARK_FIRST", number(uuidSize + 1),
+		"MARK_LAST", number(uuidSize + int64(len(keepMark))),
 		"UUID_SIZE", number(uuidSize),
 		"MAX_TOLD", number(maxTold),
 		"MAX_USES", number(maxUses),
