@@ -125,19 +125,33 @@ type Receiver interface {
 // more waits for the master than it answers in time. A release is kept all the same, and sent when
 // the master is back, unless Config.MaxLease has passed by then.
 func (n *Node) Send(cmd *script.Command, to Receiver, i int) {
+	var room [len(checks) + 1]*call // so that one call is written without an allocation
+	l, batch, why := n.put(cmd, to, i, room[:0])
+	switch {
+	case why != nil:
+		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
+	case l != nil:
+		n.writeClaimed(l, batch)
+	default:
+		n.wakeWriter()
+	}
+}
+
+// put takes cmd, or returns why the master gets none. If the caller may write it, put claims it, in the memory of room,
+// see claimLocked; otherwise it is queued, and l is nil.
+func (n *Node) put(cmd *script.Command, to Receiver, i int, room []*call) (l *link, batch []*call, why error) {
 	n.mu.Lock()
+	defer n.mu.Unlock()
 	c, why := n.acceptLocked(cmd, to, i)
 	switch {
 	case why != nil:
-		n.mu.Unlock()
-		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
+		return nil, nil, why
 	case n.canWriteDirectlyLocked() && len(n.queue) == 0:
-		n.writeAndUnlock(c)
-	default:
-		n.queue = append(n.queue, c)
-		n.mu.Unlock()
-		n.wakeWriter()
+		l, batch = n.claimLocked(append(room, c))
+		return l, batch, nil
 	}
+	n.queue = append(n.queue, c)
+	return nil, nil, nil
 }
 
 // acceptLocked makes the call of cmd, or returns why the master gets none.

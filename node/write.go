@@ -46,27 +46,33 @@ func (n *Node) canWriteDirectlyLocked() bool {
 		l.inFlight.len()+len(l.resends)+n.unacked.len() == 0
 }
 
-// writeAndUnlock writes calls, after the checks if they are due. Node.mu must be held and
-// canWriteDirectlyLocked true; it unlocks.
-func (n *Node) writeAndUnlock(calls ...*call) {
-	l := n.link
+// claimLocked puts calls in flight, after the checks if they are due, for the caller to write once it has let go of
+// Node.mu: see writeClaimed. canWriteDirectlyLocked must be true.
+func (n *Node) claimLocked(calls []*call) (l *link, batch []*call) {
+	l = n.link
 	l.writing = true
 	now := calls[len(calls)-1].sent
-	var room [len(checks) + 1]*call
-	batch := append(room[:0], calls...)
 	if l.checksDue(now) {
-		batch = n.putChecksFirstLocked(l, batch, now)
+		calls = n.putChecksFirstLocked(l, calls, now)
 	}
-	n.markInFlightLocked(l, now, batch)
-	n.mu.Unlock()
+	n.markInFlightLocked(l, now, calls)
+	return l, calls
+}
+
+// writeClaimed writes what claimLocked returned.
+func (n *Node) writeClaimed(l *link, batch []*call) {
 	l.send(batch)
-	n.mu.Lock()
-	l.writing = false
-	writerWaits := len(n.queue) > 0 || n.closing || l.err != nil
-	n.mu.Unlock()
-	if writerWaits {
+	if n.wrote(l) {
 		n.wakeWriter()
 	}
+}
+
+// wrote notes that a caller has written to l, and reports whether there is more for the writer.
+func (n *Node) wrote(l *link) (more bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.writing = false
+	return len(n.queue) > 0 || n.closing || l.err != nil
 }
 
 func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
@@ -182,14 +188,22 @@ func (n *Node) Queue(cmd *script.Command, to Receiver, i int) {
 
 // Flush writes what is queued, or wakes the writer if that may not be done at once.
 func (n *Node) Flush() {
-	n.mu.Lock()
-	if k := len(n.queue); k == 0 || k > maxBatch || n.closing || !n.canWriteDirectlyLocked() {
-		n.mu.Unlock()
+	if l, batch := n.claimQueue(); l != nil {
+		n.writeClaimed(l, batch)
+	} else {
 		n.wakeWriter()
-		return
 	}
-	calls := append([]*call(nil), n.queue...)
+}
+
+// claimQueue claims what is queued, see claimLocked; l is nil if it is for the writer.
+func (n *Node) claimQueue() (l *link, batch []*call) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if k := len(n.queue); k == 0 || k > maxBatch || n.closing || !n.canWriteDirectlyLocked() {
+		return nil, nil
+	}
+	calls := append(make([]*call, 0, len(checks)+len(n.queue)), n.queue...)
 	clear(n.queue)
 	n.queue = n.queue[:0]
-	n.writeAndUnlock(calls...)
+	return n.claimLocked(calls)
 }

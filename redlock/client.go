@@ -7,6 +7,7 @@ import (
 	"example.com/redlock/internal/inside"
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/terms"
 )
 
 // Client takes locks, on one set of masters or on several: see [New] and [NewSets]. Make it once per
@@ -70,6 +71,7 @@ func (c *Client) Ready(ctx context.Context) error {
 
 // Package redlockadmin looks at a client from inside.
 func init() {
+	inside.Info = func(client *terms.ClientInfo) any { return newClientInfo(client) }
 	inside.Of = func(client any) inside.Client {
 		c := client.(*Client)
 		return inside.Client{

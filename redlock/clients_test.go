@@ -61,7 +61,7 @@ func TestClientRecord(t *testing.T) {
 		if i.Holds != 2 || i.Waits != 1 || len(i.Terms.Masters) != 3 || i.At != 3 || i.Seen < 0 || i.Seen > 19*time.Second {
 			t.Errorf("record: %+v, want 2 holds, 1 waiting, 3 masters and 3 that know it, and seen within 19 s", i)
 		}
-		if text := i.Terms.String(); strings.Count(text, "run ") != 3 || i.Terms.Lease != 30_000 || i.Terms.Guard != 0 {
+		if text := i.Terms.String(); strings.Count(text, "run ") != 3 || i.Terms.Lease != 30*time.Second || i.Terms.Guard != 0 {
 			t.Errorf("record: terms %+v, want three masters, leases of 30 s and no guard", i.Terms)
 		}
 		if want := fmt.Sprintf("orders-api on %s (pid %d)", host, os.Getpid()); i.String() != want {

@@ -84,6 +84,9 @@
 // context's error and also says what the caller was waiting for. If that was a hold of the same
 // client, there is no MajorityError, since no master was asked.
 //
+// A client that takes no lock, because others that are established use the masters with other settings, returns a
+// [*ConflictError]: it matches [ErrOverlap], [ErrShortGuard] or [ErrRoute].
+//
 // [Client.Lock] waits through errors that pass by themselves, such as an outage, and logs the
 // reason. It returns ErrNoQuorum at once when so many masters report an error that does not pass by
 // itself, such as a wrong password, that no majority is left. docs/troubleshooting.md lists which is

@@ -63,8 +63,7 @@ type MajorityError struct {
 	Masters       []error       // one for each master that did not say yes, which names it
 	Guard         time.Duration // of ErrGuarded: until a majority grants locks; otherwise 0
 
-	// Hopeless: waiting is in vain. So many masters reported errors that do not pass by themselves that no
-	// majority is left.
+	// Hopeless says that waiting does not help: so many masters reported permanent errors that no majority is left.
 	Hopeless bool
 
 	// Of ErrTaken: who has the lock, as a majority of the masters says.
@@ -96,7 +95,7 @@ func (e *MajorityError) Unwrap() error {
 func newMajorityError(e *poll.MajorityError) *MajorityError {
 	out := &MajorityError{
 		Op: e.Op, Name: e.Name, Got: e.Got, Need: e.Need, Of: e.Of, Masters: e.Nodes.Errors, Guard: e.Guard,
-		Hopeless: e.Hopeless(), Holder: e.Holder, Client: e.Client, HeldFor: e.For, FreeAfter: -1, Split: e.Split(), err: e,
+		Hopeless: e.Hopeless(), Holder: e.Holder, Client: newClientInfo(e.Client), HeldFor: e.For, FreeAfter: -1, Split: e.Split(), err: e,
 	}
 	if free, told := e.FreeAfter(); told {
 		out.FreeAfter = free
@@ -104,25 +103,28 @@ func newMajorityError(e *poll.MajorityError) *MajorityError {
 	return out
 }
 
-// outward returns err as users see it: a MajorityError of package poll becomes one of this package.
+// outward returns err as users see it: errors of packages poll and terms become those of this package.
 func outward(err error) error {
-	why, ok := errors.AsType[*poll.MajorityError](err)
-	switch out := error(nil); {
-	case !ok || errors.As(err, new(*MajorityError)):
-		return err
-	default:
-		if out = newMajorityError(why); err != error(why) {
-			out = &within{err, out}
-		}
-		return out
-	}
+	return public(public(err, newMajorityError), newConflictError)
 }
 
-// within is an error that has a MajorityError within it.
-type within struct{ err, majority error }
+// public returns err with what show makes of an error within it, which only this package knows.
+func public[In, Out error](err error, show func(In) Out) error {
+	why, ok := errors.AsType[In](err)
+	switch {
+	case !ok || errors.As(err, new(Out)):
+		return err
+	case err == error(why):
+		return show(why)
+	}
+	return &within{err, show(why)}
+}
+
+// within is an error that has one of this package within it.
+type within struct{ err, public error }
 
 func (w *within) Error() string   { return w.err.Error() }
-func (w *within) Unwrap() []error { return []error{w.majority, w.err} }
+func (w *within) Unwrap() []error { return []error{w.public, w.err} }
 
 // outwardTrace returns a trace that calls t with errors as users see them.
 func outwardTrace(t *redlocktrace.Trace) *redlocktrace.Trace {
@@ -135,6 +137,7 @@ func outwardTrace(t *redlocktrace.Trace) *redlocktrace.Trace {
 	translate(&out.Renewed, func(e *redlocktrace.Renewed) *error { return &e.Err })
 	translate(&out.HoldEnded, func(e *redlocktrace.HoldEnded) *error { return &e.Err })
 	translate(&out.Released, func(e *redlocktrace.Released) *error { return &e.Err })
+	translate(&out.SetsOverlap, func(e *redlocktrace.SetsOverlap) *error { return &e.Err })
 	return &out
 }
 
@@ -148,18 +151,35 @@ func translate[E any](tell *func(E), of func(*E) *error) {
 	}
 }
 
-// ConflictError names another client whose settings conflict with this one's. It matches [ErrOverlap],
-// [ErrShortGuard] or [ErrRoute]. Its fields: Reason is one of these; Own and Other are the [Terms] that
-// conflict; Client has the other terms, nil if it keeps no record; Master told of them; Refused says that
-// the other was established before, and this client takes no lock.
-type ConflictError = terms.ConflictError
+// ConflictError says that other clients use the masters in a way that does not go together with that of this client.
+// It matches [ErrOverlap], [ErrShortGuard] or [ErrRoute].
+type ConflictError struct {
+	Reason     error       // one of these
+	Own, Other Terms       // that conflict
+	Client     *ClientInfo // one that has the other terms; nil if it keeps no record, or that is not known
+	Master     string      // that told of them, as errors name it
+	Refused    bool        // the other was established before, so this client takes no lock
+}
 
-// Terms are how a client uses its masters: a part of its [ClientInfo]. Its fields: Masters; Lease and Guard,
-// the longest lease and the restart guard in ms; and of a client of several sets, Part, Now, Next and Others.
-type Terms = terms.Terms
+// Error says all of it in one line.
+func (e *ConflictError) Error() string {
+	if e.Reason == nil {
+		return "redlock: a ConflictError of no call"
+	}
+	in := terms.ConflictError{
+		Reason: e.Reason, Own: *e.Own.inside(), Other: *e.Other.inside(), Client: e.Client.inside(), Master: e.Master, Refused: e.Refused,
+	}
+	return in.Error()
+}
 
-// Master is one of the masters of Terms.
-type Master = terms.Master
+// Unwrap returns the reason.
+func (e *ConflictError) Unwrap() error { return e.Reason }
+
+func newConflictError(e *terms.ConflictError) *ConflictError {
+	return &ConflictError{
+		Reason: e.Reason, Own: newTerms(&e.Own), Other: newTerms(&e.Other), Client: newClientInfo(e.Client), Master: e.Master, Refused: e.Refused,
+	}
+}
 
 var (
 	errNoClient  = errors.New("redlock: the Client was not made by New or NewSets")

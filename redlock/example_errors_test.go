@@ -106,7 +106,7 @@ func ExampleConflictError() {
 
 	_, err := client.TryLock(context.Background(), "report")
 	if other, ok := errors.AsType[*redlock.ConflictError](err); ok {
-		fmt.Println(other.Client, "uses", &other.Other)
+		fmt.Println(other.Client, "uses", other.Other)
 		return
 	}
 	fmt.Println(err)

@@ -244,3 +244,43 @@ func TestErrorsAreOfThisPackage(t *testing.T) {
 		}
 	})
 }
+
+// A conflict is one of package redlock wherever a user meets it: in a result, in an event, and of one of several
+// sets. It says which terms conflict, and that is its text, whoever made it.
+func TestConflictsAreOfThisPackage(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		var event, done error
+		first := open(t, fleet, redlock.Config{Name: "first", MaxLease: lease, RestartGuard: lease})
+		use(t, first, "a")
+		c := open(t, fleet, redlock.Config{Name: "second", MaxLease: 5 * time.Minute, RestartGuard: 5 * time.Minute, Trace: &redlocktrace.Trace{
+			SetsOverlap: func(e redlocktrace.SetsOverlap) { event = e.Err },
+			CallDone:    func(e redlocktrace.CallDone) { done = e.Err },
+		}})
+		_, err := c.TryLock(t.Context(), "a")
+		synctest.Wait()
+		sets, err2 := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{
+			"east": {Name: "third", Pools: fleet.Pools(), MaxLease: 5 * time.Minute, RestartGuard: 5 * time.Minute},
+		}})
+		expect(t, "NewSets", err2)
+		defer sets.Close()
+		for what, err := range map[string]error{
+			"TryLock": err, "SetsOverlap": event, "CallDone": done, "Ready": c.Ready(t.Context()), "Conflict": redlockadmin.Of(c).Conflict(),
+			"TryLock in a set": second(sets.TryLock(t.Context(), "a")), "Ready of the sets": sets.Ready(t.Context()),
+		} {
+			why, ok := errors.AsType[*redlock.ConflictError](err)
+			if !ok || why.Reason != redlock.ErrShortGuard || !why.Refused || why.Client == nil || why.Client.Name != "first" || why.Master == "" {
+				t.Errorf("%s = %#v, want a ConflictError with the first client", what, err)
+				continue
+			}
+			if _, conflict := why.Own.Compare(why.Other); why.Own.Lease != 5*time.Minute || why.Other.Guard != lease || conflict != why.Reason {
+				t.Errorf("%s has %+v and %+v, want leases of 5m and a guard of %v", what, why.Own, why.Other, lease)
+			}
+			if text := (&redlock.ConflictError{Reason: why.Reason, Own: why.Own, Other: why.Other, Client: why.Client, Master: why.Master, Refused: true}).Error(); text != why.Error() || !strings.Contains(err.Error(), strings.TrimPrefix(text, "redlock: ")) {
+				t.Errorf("%s says %q, and one of the same fields %q", what, err, text)
+			}
+		}
+		if why := new(redlock.ConflictError); why.Error() == "" || why.Unwrap() != nil {
+			t.Errorf("a zero ConflictError says %q and wraps %v", why, why.Unwrap())
+		}
+	})
+}

@@ -7,14 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/multilock/clients"
-	"example.com/redlock/multilock/terms"
 )
-
-// ClientInfo is what a client says of itself: its record, which it keeps on every master for others to
-// see, and refreshes every 12 to 18 s. Without that it ends after a minute. For its fields, see
-//
-//	go doc example.com/redlock/multilock/terms.ClientInfo
-type ClientInfo = terms.ClientInfo
 
 // identity returns what the client says of itself.
 func (cfg *Config) identity() clients.Identity {

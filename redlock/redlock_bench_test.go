@@ -23,7 +23,7 @@ import (
 // The masters have answered before they run a script, so what is measured is the client's: its allocations are
 // exact. For real masters see the module in bench.
 
-const taken = "*2\r\n:29000\r\n$39\r\n6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1\r\n"
+const taken = "*4\r\n:0\r\n:0\r\n:29000\r\n$39\r\n6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1\r\n"
 
 // answering makes a client of five masters that say reply.
 func answering(b *testing.B, reply string) *redlock.Client {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/terms"
 )
 
 // SetsConfig says over which sets of masters names are spread.
@@ -148,7 +149,7 @@ func (c *Client) admit(ctx context.Context, name string) error {
 		return nil
 	}
 	for _, s := range at {
-		if err := s.masters.Admit(ctx, name); errors.As(err, new(*ConflictError)) {
+		if err := s.masters.Admit(ctx, name); errors.As(err, new(*terms.ConflictError)) {
 			return err
 		}
 	}

@@ -242,7 +242,8 @@ func TestSetsShareMasters(t *testing.T) {
 		expect(t, "Clients", err)
 		for i := range clients {
 			for j := range i {
-				expect(t, "Conflict of two clients", clients[i].Conflict(&clients[j]))
+				_, conflict := clients[i].Terms.Compare(clients[j].Terms)
+				expect(t, "Compare of two clients", conflict)
 			}
 		}
 		wrong := spread(2, 5, 6)

@@ -32,6 +32,7 @@ import (
 
 	"example.com/redlock/internal/inside"
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/redlock"
 )
 
@@ -48,6 +49,11 @@ func (a *Admin) at(name string, f func(*multilock.Masters) error) error {
 		err = errors.Join(err, f(m))
 	}
 	return a.client.Outward(err)
+}
+
+// info returns what a user learns of a client; nil for none.
+func info(client *terms.ClientInfo) *redlock.ClientInfo {
+	return inside.Info(client).(*redlock.ClientInfo)
 }
 
 // gather returns what f returns of all sets of masters, in any order.
@@ -83,7 +89,13 @@ func (a *Admin) SetsOf(name string) []string { return a.client.SetsOf(name) }
 //
 // Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
 func (a *Admin) Clients(ctx context.Context) ([]redlock.ClientInfo, error) {
-	all, err := gather(a, func(m *multilock.Masters) ([]redlock.ClientInfo, error) { return m.Clients(ctx) })
+	all, err := gather(a, func(m *multilock.Masters) (list []redlock.ClientInfo, err error) {
+		found, err := m.Clients(ctx)
+		for i := range found {
+			list = append(list, *info(&found[i]))
+		}
+		return list, err
+	})
 	slices.SortFunc(all, func(a, b redlock.ClientInfo) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.ID, b.ID))
 	})

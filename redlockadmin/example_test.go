@@ -168,6 +168,28 @@ func ExampleAdmin_List() {
 	// other clients: 0
 }
 
+// A page shows how many clients use the masters in which way: one line, unless a rollout is under way.
+func ExampleAdmin_Clients() {
+	client, done := exampleClient()
+	defer done()
+
+	clients, err := redlockadmin.Of(client).Clients(context.Background())
+	if err != nil {
+		log.Fatal(err)
+	}
+	alike := map[string][]redlock.ClientInfo{}
+	for _, c := range clients {
+		alike[c.Terms.Key()] = append(alike[c.Terms.Key()], c)
+	}
+	for _, some := range alike {
+		t := some[0].Terms
+		fmt.Printf("%d clients use %v, with leases of up to %v and a guard of %v\n", len(some), t, t.Lease, t.Guard)
+	}
+	fmt.Println("ways to use the masters:", len(alike)) // this client keeps a record once it was asked for a lock
+	// Output:
+	// ways to use the masters: 0
+}
+
 // Clients must agree on the masters, and leases must fit the restart guards of all. A newcomer that does not
 // fit takes no lock until that is mended; the others go on.
 func ExampleAdmin_Conflict() {
@@ -187,14 +209,13 @@ func ExampleAdmin_Conflict() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for i := range clients { // for all clients
-		for j := range clients[:i] {
-			one, other := &clients[i], &clients[j]
-			switch err := one.Conflict(other); {
+	for i, one := range clients { // for all clients
+		for _, other := range clients[:i] {
+			switch proven, err := one.Terms.Compare(other.Terms); {
 			case err != nil:
-				fmt.Println(one.String(), "and", other.String(), err)
-			case !one.Proven(other):
-				fmt.Println(one.String(), "and", other.String(), "are not known to be safe together yet")
+				fmt.Println(one, "and", other, err)
+			case !proven:
+				fmt.Println(one, "and", other, "are not known to be safe together yet")
 			}
 		}
 	}

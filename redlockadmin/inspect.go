@@ -95,7 +95,11 @@ func clientsOf(ctx context.Context, m *multilock.Masters, look inspect.Inspectio
 			owners = append(owners, w.Owner)
 		}
 	}
-	return m.Find(ctx, owners)
+	who := make(map[string]*redlock.ClientInfo)
+	for owner, client := range m.Find(ctx, owners) {
+		who[owner] = info(client)
+	}
+	return who
 }
 
 func readers(all []script.Reader, who map[string]*redlock.ClientInfo) (list []Reader) {

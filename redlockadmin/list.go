@@ -92,7 +92,7 @@ func order(a, b bool) int {
 
 func listed(l inspect.Listed) Listed {
 	return Listed{
-		Name: l.Name, Semaphore: l.Semaphore, Held: l.Held, Holder: l.Holder, Client: l.Client, Count: l.Count, Remaining: l.Left,
+		Name: l.Name, Semaphore: l.Semaphore, Held: l.Held, Holder: l.Holder, Client: info(l.Client), Count: l.Count, Remaining: l.Left,
 		HeldFor: l.For, Token: l.Token, Readers: l.Readers, Slots: l.Slots, Waiting: l.Waiting, Masters: l.Masters,
 	}
 }

@@ -91,10 +91,10 @@ func clientsCode(sets []*setInUse) int {
 
 // setInUse is how some clients use the masters: with the same masters, leases and guard.
 type setInUse struct {
-	*redlock.ClientInfo            // one of them
-	label               string     // A for the one that most use
-	members             []int      // their places in the list
-	relations           []relation // with those that more clients use
+	redlock.Terms            // of one of them
+	label         string     // A for the one that most use
+	members       []int      // their places in the list
+	relations     []relation // with those that more clients use
 }
 
 // comparedSets bounds the sets that are compared with each other: those that most clients use.
@@ -104,11 +104,11 @@ const comparedSets = 32
 func setsInUse(clients []redlock.ClientInfo) (sets []*setInUse) {
 	of := make(map[string]*setInUse)
 	for i := range clients {
-		text := clients[i].Terms.Text()
-		s := of[text]
+		key := clients[i].Terms.Key()
+		s := of[key]
 		if s == nil {
-			s = &setInUse{ClientInfo: &clients[i]}
-			of[text], sets = s, append(sets, s)
+			s = &setInUse{Terms: clients[i].Terms}
+			of[key], sets = s, append(sets, s)
 		}
 		s.members = append(s.members, i)
 	}
@@ -129,38 +129,35 @@ func setsInUse(clients []redlock.ClientInfo) (sets []*setInUse) {
 
 // String says who uses the set, and how.
 func (s *setInUse) String() string {
-	t, use, guard := &s.Terms, "use", "off"
+	t, use, guard := s.Terms, "use", "off"
 	if len(s.members) == 1 {
 		use = "uses"
 	}
 	if t.Guard != 0 {
-		guard = ms(t.Guard).String()
+		guard = t.Guard.String()
 	}
 	text := fmt.Sprintf("%s: %s %s %s: %v; leases up to %v, guard %s",
-		s.label, counted(len(s.members), "client", "clients"), use, counted(len(t.Masters), "master", "masters"), t, ms(t.Lease), guard)
+		s.label, counted(len(s.members), "client", "clients"), use, counted(len(t.Masters), "master", "masters"), t, t.Lease, guard)
 	if t.Part != "" {
 		text += fmt.Sprintf("; set %q of %s", t.Part, t.Route())
 	}
 	return text
 }
 
-func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
 // relation is what a set has to do with another one that more clients use.
 type relation struct {
 	set, other *setInUse
 	common     int   // masters that are known to be the same
-	known      bool  // all of their masters are, and majorities meet whichever masters restart; or they share no names
+	known      bool  // it is known of all that it takes whether they may, see redlock.Terms.Compare
 	why        error // their clients must not take locks at the same time; nil if they may, as far as is known
 }
 
 // against compares s with another set.
 func (s *setInUse) against(other *setInUse) relation {
-	a, b := &s.Terms, &other.Terms
-	r := relation{set: s, other: other, known: a.Part != b.Part || s.Proven(other.ClientInfo), why: s.Conflict(other.ClientInfo)}
-	for i := range a.Masters {
-		m := &a.Masters[i]
-		if m.Run != "" && slices.ContainsFunc(b.Masters, func(o redlock.Master) bool { return m.Run == o.Run && m.DB == o.DB }) {
+	r := relation{set: s, other: other}
+	r.known, r.why = s.Compare(other.Terms)
+	for _, m := range s.Masters {
+		if m.Run != "" && slices.ContainsFunc(other.Masters, func(o redlock.Master) bool { return m.Run == o.Run && m.DB == o.DB }) {
 			r.common++
 		}
 	}
@@ -180,7 +177,7 @@ func (r relation) String() string {
 			s, other, a, b = other, s, b, a
 		}
 		return begin + fmt.Sprintf("NOT SAFE: %s takes leases of %v, and %s has a restart guard of %v, so two clients may hold the same name at once after masters restart.",
-			s.label, ms(a.Lease), other.label, ms(b.Guard))
+			s.label, a.Lease, other.label, b.Guard)
 	case errors.Is(r.why, redlock.ErrRoute):
 		return begin + fmt.Sprintf("NOT SAFE: %s spreads names over %s, and %s over %s, so two clients may hold the same name at once in different sets.",
 			other.label, b.Route(), s.label, a.Route())

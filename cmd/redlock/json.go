@@ -37,7 +37,7 @@ func clientAsJSON(c *redlock.ClientInfo) *clientJSON {
 	return &clientJSON{
 		ID: c.ID, Name: c.Name, Host: c.Host, PID: c.PID, Program: c.Program, Version: c.Version, Since: c.Since.UTC(),
 		SeenMS: c.Seen.Milliseconds(), Holds: c.Holds, Waits: c.Waits, Set: c.Terms.String(), Masters: len(c.Terms.Masters),
-		Lease: c.Terms.Lease, Guard: c.Terms.Guard, At: c.At,
+		Lease: c.Terms.Lease.Milliseconds(), Guard: c.Terms.Guard.Milliseconds(), At: c.At,
 	}
 }
 

@@ -115,7 +115,7 @@ func TestManyClients(t *testing.T) {
 	for _, same := range []bool{true, false} {
 		var all []redlock.ClientInfo
 		for i := range 1000 {
-			c := redlock.ClientInfo{ID: fmt.Sprint(i), Name: "app", Host: fmt.Sprint("host-", i), Terms: redlock.Terms{Lease: 30_000, Guard: 30_000}}
+			c := redlock.ClientInfo{ID: fmt.Sprint(i), Name: "app", Host: fmt.Sprint("host-", i), Terms: redlock.Terms{Lease: 30 * time.Second, Guard: 30 * time.Second}}
 			for k := range 5 {
 				m := redlock.Master{Run: fmt.Sprintf("%08x", k), Address: fmt.Sprintf("localhost:%d on host-%d", 6380+k, i)}
 				if !same {

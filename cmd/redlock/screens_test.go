@@ -141,7 +141,7 @@ func clientele() []printed {
 	unsure, long, part := few, few, few
 	unsure.Terms = terms("m1 ? ? ? ?")
 	long.Terms = one.Terms
-	long.Terms.Lease, long.Terms.Guard = 300_000, 300_000
+	long.Terms.Lease, long.Terms.Guard = 5*time.Minute, 5*time.Minute
 	part.Terms.Part = "2"
 	dead := one
 	dead.Terms = terms("m1 m2 m3 m4 m5")
@@ -186,7 +186,7 @@ func reports() redlock.ClientInfo {
 
 // terms are those of a client of masters with these addresses; ? is one that it is not connected to.
 func terms(masters string) redlock.Terms {
-	t := redlock.Terms{Lease: 30_000, Guard: 30_000}
+	t := redlock.Terms{Lease: 30 * time.Second, Guard: 30 * time.Second}
 	for at := range strings.FieldsSeq(masters) {
 		m := redlock.Master{Run: at, Address: at + ":6379"}
 		if at == "?" {

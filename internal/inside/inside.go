@@ -2,7 +2,10 @@
 // what operators need.
 package inside
 
-import "example.com/redlock/multilock"
+import (
+	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/terms"
+)
 
 // Client is what a client has inside.
 type Client struct {
@@ -12,5 +15,8 @@ type Client struct {
 	Outward func(error) error                               // an error as users see it
 }
 
-// Of looks into a *redlock.Client. Package redlock sets it when it is initialized, and nobody afterwards.
-var Of func(client any) Client
+// Package redlock sets these when it is initialized, and nobody does afterwards.
+var (
+	Of   func(client any) Client            // looks into a *redlock.Client
+	Info func(client *terms.ClientInfo) any // a *redlock.ClientInfo, as users see client
+)

@@ -128,11 +128,11 @@ func nameOf(t types.Type) string {
 	return ""
 }
 
-// exportsOf returns an importer of what a package of the module in folder and its tests import.
-func exportsOf(t *testing.T, folder, pkg string) types.Importer {
+// exportsOf returns an importer of packages of the module in folder, and of what these and their tests import.
+func exportsOf(t *testing.T, folder string, pkgs ...string) types.Importer {
 	t.Helper()
 	exports := map[string]string{}
-	for _, p := range listIn(t, folder, nil, "-export", "-deps", "-test", pkg) {
+	for _, p := range listIn(t, folder, nil, append([]string{"-export", "-deps", "-test"}, pkgs...)...) {
 		exports[p.ImportPath] = p.Export
 	}
 	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {

@@ -8,20 +8,15 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// ClientInfo is what a client says of itself: its record, which it keeps on every master.
+// ClientInfo is a client's record with what is known of it: package redlock says what the fields mean.
 type ClientInfo struct {
-	ID      string        // uuid: the first part of its owners, "uuid:rN"
-	Name    string        // Config.Name
-	Host    string        // name of its machine
-	Program string        // base name of its executable
-	Version string        // of this library
-	PID     int           // on its machine
-	Since   time.Time     // when it was made, by its own clock
-	Seen    time.Duration // since it last refreshed its record, by the masters' clocks
-	Holds   int           // locks and permits that it had then
-	Waits   int           // calls that waited then
-	Terms   Terms         // how it uses its masters
-	At      int           // how many masters have its record
+	ID, Name, Host, Program, Version string
+	PID                              int
+	Since                            time.Time
+	Seen                             time.Duration
+	Holds, Waits                     int
+	Terms                            Terms
+	At                               int
 }
 
 // String names the client: "orders-api on host-7 (pid 4242)".
@@ -30,13 +25,9 @@ func (i *ClientInfo) String() string {
 	return r.String()
 }
 
-// Conflict says why clients i and o must not take locks at the same time: see the function Conflict. It
-// is nil if they may, or if that cannot be told.
-func (i *ClientInfo) Conflict(o *ClientInfo) error { return Conflict(&i.Terms, &o.Terms) }
-
-// Proven reports whether majorities of i and o meet whichever masters restart: by run ids that both know.
-func (i *ClientInfo) Proven(o *ClientInfo) bool {
-	a, b := &i.Terms, &o.Terms
+// Proven reports whether majorities of clients with terms a and b meet whichever masters restart: by run ids that
+// both know.
+func Proven(a, b *Terms) bool {
 	return quorum.Meet(len(a.Masters), len(b.Masters), common(a.Masters, b.Masters, script.Same))
 }
 

@@ -29,7 +29,7 @@ if shared or not free then
   if not free then
     -- #include holder.lua
     local wrong
-    holder, wrong = holderOf(owner)
+    holder, wrong = holderOf(lock, owner)
     if wrong then
       return wrong
     end
@@ -115,7 +115,7 @@ end
 local ttl = lease + fenceTTL .. '' -- Redis takes longer to write a number
 local last = redis.call('set', counter, proposal, 'get', 'px', ttl)
 -- A client that keeps the lock has a range of tokens, of which the counter is the last.
-local answer, more = 1, string.sub(owner, 37, 38) == ':k' and 999 or 0
+local answer, more = 1, string.sub(owner, MARK_FIRST, MARK_LAST) == KEEP_MARK and TOKEN_RANGE - 1 or 0
 if last then
   local number = tonumber(last)
   if not number then

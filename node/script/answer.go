@@ -27,10 +27,6 @@ func (o Outcome) String() string {
 	return [...]string{"Unsent", "Unknown", "Failed", "Refused", "Done"}[o]
 }
 
-// MaxToken is the largest fencing token. Lua, as other languages, keeps numbers beyond it only roughly: two
-// holds would have the same. A counter that is larger is an error of its master, which overwrites it.
-const MaxToken = 1<<53 - 2
-
 // MayHold reports whether an acquire with this outcome may have left a hold behind.
 func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Failed }
 

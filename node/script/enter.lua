@@ -14,7 +14,7 @@
 
 local lock, owner, lease, count = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
 -- #include holder.lua
-local holder, wrong = holderOf(owner)
+local holder, wrong = holderOf(lock, owner)
 if wrong then
   return wrong
 end

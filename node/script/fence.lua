@@ -12,5 +12,5 @@ local fenceTTL = 3600000
 -- From 2^53 on a number of Lua may be equal to the one after it, so two holds would have the same.
 -- Time takes 200 years to get there: such a counter is no token of ours. No script takes it for
 -- one, but puts in its place what is proposed.
-local fenceEnd = 9007199254740991
+local fenceEnd = FENCE_END
 local beyond = 'ERR the fencing counter was beyond 2^53, and begins anew'

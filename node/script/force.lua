@@ -9,9 +9,9 @@
 local lock, token = KEYS[1], ARGV[1]
 -- #include names.lua
 -- #include freed.lua
-local queue, mine, waits = 'redlock_wait:' .. name, false, true
+local queue = 'redlock_wait:' .. name
 -- #include handon.lua
-local holder, wrong = holderOf()
+local holder, wrong = holderOf(lock)
 if wrong then
   return wrong
 end
@@ -26,7 +26,7 @@ if holder == 'shared' then
   end
   redis.call('del', readers)
 end
-mine = holder and redis.call('del', lock) == 1
+local mine = holder and redis.call('del', lock) == 1
 for i = 1, holder and #owners or 0, 2 do
   if owners[i + 1] > 0 then -- after the deletion, or a full master would refuse both
     -- The owner's renewals must not set the lock again for as long as its lease would have lasted.
@@ -35,6 +35,6 @@ for i = 1, holder and #owners or 0, 2 do
   end
   leave(owners[i])
 end
-local answer = handOn()
+local answer = handOn(nil, token, mine, true)
 wanted(holder)
 return answer

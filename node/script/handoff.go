@@ -54,7 +54,9 @@ func DecodeWanted(payload string) (owner, key string, ok bool) {
 }
 
 // Keeps reports whether owner is "uuid:kN": its client may keep the lock when it is done.
-func Keeps(owner string) bool { return len(owner) > 38 && owner[36:38] == ":k" }
+func Keeps(owner string) bool {
+	return len(owner) > uuidSize+len(keepMark) && owner[uuidSize:uuidSize+len(keepMark)] == keepMark
+}
 
 // ReleaseOfAny returns the release of a lock that an owner may have alone or share. It may have been a
 // writer when the lock was handed to it, and a reader when it was released: of the releases that a

@@ -2,8 +2,7 @@
 --
 -- KEYS[-]  lock and queue, see queue.lua
 -- returns  each function says what it returns
--- A part of release.lua and force.lua, which carry it inside. They have mine, whether the owner had
--- the lock, and waits, whether anybody may.
+-- A part of release.lua and force.lua, which carry it inside, behind freed.lua.
 
 -- #include holder.lua
 -- #include readers.lua
@@ -19,8 +18,9 @@ local function leave(owner)
 end
 
 -- handOn hands the lock on if holder, who has it now, is nobody or readers: they let in others, also
--- when a writer before those gives up. It returns the answer.
-local function handOn(holder)
+-- when a writer before those gives up. token is that of the owner who gave the lock back, empty to hand it to nobody;
+-- mine says that this owner had it, and waits that somebody may wait. It returns the answer.
+local function handOn(holder, token, mine, waits)
   local answer = mine and 1 or 0
   if holder and holder ~= 'shared' or
     not holder and not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then

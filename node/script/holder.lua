@@ -1,7 +1,7 @@
 -- holder.lua: who holds a lock, and whether its key is a lock at all.
 --
 -- KEYS[-]  lock, the lock key: a hash, owner -> hold count
--- returns  holderOf returns the holder, "shared" if readers have the lock, nil if the key is
+-- returns  holderOf(lock, owner) returns the holder, "shared" if readers have the lock, nil if the key is
 --          absent. If the key holds anything else it returns nil and an error reply:
 --          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields
 -- A part of the scripts of locks, which carry it inside.
@@ -9,7 +9,7 @@
 -- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN" or "uuid:kN", or Redisson's,
 -- "uuid:number"; or "mode", which is "shared", see readers.lua. owner is the caller's own, which
 -- needs no second look.
-local function holderOf(owner)
+local function holderOf(lock, owner)
   -- Two fields are enough to tell. Another program's hash may have millions.
   local fields = redis.pcall('hrandfield', lock, '2')
   local holder = fields[1]

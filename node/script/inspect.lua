@@ -7,7 +7,7 @@
 --          it), how many stand in its queue;
 --          of a lock: {1, fencing counter, ms left, owner, hold count, {reader, ms left, ...}, {waiter,
 --          mode, ...}}. When nobody has the lock, ms left is -2 and the owner empty; when readers
---          have it, the owner is "shared". Of them, and of those who wait, there are 32 at most: the
+--          have it, the owner is "shared". Of them, and of those who wait, there are MAX_TOLD at most: the
 --          readers who have it the longest, the last of them last, and the first in the queue, of
 --          mode 1 for a reader and else 0. Those whose ask is stale are left out;
 --          NOTLOCK, an error: the key is no lock, see holder.lua
@@ -29,7 +29,7 @@ end
 -- #include holder.lua
 -- #include readers.lua
 local queue = 'redlock_wait:' .. name
-local holder, wrong = holderOf()
+local holder, wrong = holderOf(lock)
 if wrong then
   return wrong
 end
@@ -39,14 +39,14 @@ if not token then
   return redis.error_reply('ERR the fencing counter is no number')
 end
 if holder == 'shared' then
-  local all = redis.call('zrange', readers, -32, -1, 'withscores')
+  local all = redis.call('zrange', readers, -MAX_TOLD, -1, 'withscores')
   for i = 1, #all, 2 do
     if tonumber(all[i + 1]) > clock() then
       crowd[#crowd + 1], crowd[#crowd + 2] = all[i], all[i + 1] - clock()
     end
   end
 end
-for _, owner in ipairs(redis.call('zrange', queue, 0, 31)) do
+for _, owner in ipairs(redis.call('zrange', queue, 0, MAX_TOLD - 1)) do
   local ask = owner ~= '' and redis.call('get', queue .. owner)
   if ask then
     waiters[#waiters + 1] = owner

@@ -14,7 +14,7 @@ func (c *Command) Longest() int {
 		if c.slots > 0 {
 			return 128 + 3*32*c.slots // three numbers for each
 		}
-		return (32 + 32) * longestStep / 2
+		return maxTold * longestStep // half for a reader, half for one who waits
 	}
 	return longestStep
 }
@@ -34,8 +34,8 @@ func Longest(name string) int {
 		return 64 << 10
 	case "SLOWLOG": // 32 entries of 32 words of 128 bytes
 		return 256 << 10
-	case "EVAL": // how clients use a master: uses.lua bounds it
-		return 128 << 10
+	case "EVAL": // how clients use a master
+		return 2 * longestUses
 	case "SCAN": // some hundred names of whatever is there
 		return 1 << 20
 	case "HRANDFIELD": // whatever is there

@@ -101,7 +101,7 @@ end
 -- wanted tells the client of holder that somebody else wants the lock, if it keeps locks: then its owners are
 -- "uuid:kN".
 local function wanted(holder)
-  if string.sub(holder or '', 37, 38) == ':k' then
-    redis.call('publish', 'redlock_wake:' .. string.sub(holder, 1, 36), holder .. ' wanted ' .. lock)
+  if string.sub(holder or '', MARK_FIRST, MARK_LAST) == KEEP_MARK then
+    redis.call('publish', 'redlock_wake:' .. string.sub(holder, 1, UUID_SIZE), holder .. ' wanted ' .. lock)
   end
 end

@@ -19,7 +19,7 @@ local lock, owner, lease, token, shared = KEYS[1], ARGV[1], ARGV[2], ARGV[3], AR
 -- #include holder.lua
 -- #include readers.lua
 local counter = 'redlock_fence:' .. name
-local holder, wrong = holderOf(owner)
+local holder, wrong = holderOf(lock, owner)
 if wrong then
   return wrong
 end

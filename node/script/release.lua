@@ -47,7 +47,7 @@ end
 -- #include handon.lua
 local holder, wrong
 if shared or there == 2 or not waits then -- else the lock is free
-  holder, wrong = holderOf(owner)
+  holder, wrong = holderOf(lock, owner)
 end
 if shared and holder == owner then
   mine, holder = redis.call('hdel', lock, owner) == 1, nil
@@ -68,4 +68,4 @@ if next and holder ~= next and not (holder == 'shared' and reads(next)) then
   enter(next, unpack(ARGV, 5, 7))
   waits = true
 end
-return handOn(holder)
+return handOn(holder, token, mine, waits)

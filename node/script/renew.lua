@@ -26,7 +26,7 @@ local function restore(lock, name, owner, token, count)
   -- #include holder.lua
   -- #include readers.lua
   -- #include queue.lua
-  local holder, wrong = holderOf(owner)
+  local holder, wrong = holderOf(lock, owner)
   if wrong then
     return wrong
   end

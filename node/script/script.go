@@ -63,7 +63,7 @@ func write(text *strings.Builder, file string) {
 		if part, ok := strings.CutPrefix(comment, " #include "); ok {
 			write(text, strings.TrimSpace(part))
 		} else if code = strings.TrimSpace(code); code != "" {
-			text.WriteString(code)
+			text.WriteString(withConstants.Replace(code))
 			text.WriteByte('\n')
 		}
 	}

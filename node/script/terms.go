@@ -194,10 +194,8 @@ type Use struct {
 	By   string // a client that has them; its record has this ID
 }
 
-const (
-	maxMasters = 64 // that terms may have: more than any client uses
-	maxUses    = 64 // that a master keeps
-)
+// maxMasters is how many masters terms may have: more than any client uses.
+const maxMasters = 64
 
 // ReadUses returns the uses that a master knows, other than the client's own. ok is false if the reply is not
 // one to Publish or LookAtUses.

@@ -11,7 +11,7 @@
 -- Called by Terms.Publish and LookAtUses: no lock depends on it. A string that is too long, or no string,
 -- counts as empty, and is replaced. A repeat only makes the client count for longer.
 local client, life, own, sent, alone = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5] == 'alone'
-local most, longest, furthest, slack = 64, 65536, 120000, 2000
+local most, longest, furthest, slack = MAX_USES, USES_BYTES, USE_LIFE, 2000
 local text = redis.pcall('getrange', KEYS[1], 0, longest)
 if text.err and not string.find(text.err, 'WRONGTYPE') then return text end
 if text.err or #text > longest then text = '' end
