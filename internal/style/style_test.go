@@ -33,6 +33,7 @@ func TestMain(m *testing.M) {
 var rooms = map[string][]string{
 	"quorum":               {},
 	"multilock/protocol":   {"ours/quorum", "ours/clock"},
+	"multilock/attempt":    {"ours/quorum", "ours/clock"},
 	"clock":                {"golang.org/x/sys"},
 	"node/script":          {"ours/internal/quote", redigo},
 	"node":                 {"ours/node/script", "ours/internal/quote", "ours/internal/tracer", "ours/redlocktrace", "ours/clock", redigo},
@@ -68,6 +69,7 @@ var rooms = map[string][]string{
 	"internal/overlay":     {},
 	"internal/picture":     {"ours/internal/history"},
 	"verify/model":         {"ours/internal/beside", "ours/multilock/protocol", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
+	"verify/attempts":      {"ours/internal/beside", "ours/multilock/attempt", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
 	"verify/mutants":       {"ours/internal/beside", "ours/internal/overlay"},
 	"internal/style":       {}, // this file
 }

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"example.com/redlock/multilock/attempt"
+)
+
+// Case is what is searched: how many there are, how far apart, and what may go wrong. Times are in
+// ticks.
+type Case struct {
+	Name             string
+	Masters, Callers int     // follow from Sets and Roles where there are such
+	Sets             [][]int // masters of each client; nil: each has all. Masters in the same sets stand together
+	Delay            int     // of every message, one way
+	Lease            int
+	Less             int  // the lease of all callers but the first; 0: as the first
+	Pause            int  // between two rounds, usually 6; beside Trip, and half a lease at most
+	Trip             int  // what the clients take for the longest round trip
+	Far              int  // between two rounds of a waiter behind the first; 0: as of the first
+	Near             bool // each caller is a tick away from its own master
+
+	Dead      int    // masters that are never there
+	Starts    bool   // callers begin at any time; else all at once
+	Taken     bool   // the last caller has the lock when the others begin
+	Comes     int    // how often a caller that has gone may come again
+	Tries     int    // of the callers, the last ones, who do not wait
+	Pairs     int    // so many pairs of callers, the first ones, are a process each, with two sets: see pair.go
+	Line      int    // so many callers, the first ones, have one client, and stand in line there
+	Roles     string // of the callers, in their order: W or R for a reader; empty: all are writers
+	Downgrade bool   // a writer may become a reader at any time
+	Watch     bool   // holds are renewed for as long as they last
+	Extends   bool   // a caller may extend its hold at any time
+	Enters    int    // how often an owner may enter its hold again
+	Wishes    string // of the entries of a hold, in the order in which they were asked for, see wish; else all are as Watch says
+	Limit     int    // of the renewals that a limited entry wants, from its beginning
+	Leaks     bool   // an entry may leak instead of being given back
+	Deaf      int    // so many of the callers, the last ones, hear of no hand-off, and ask
+	Keepers   int    // so many of the callers, the first ones, have clients that keep locks
+	Keep      int    // for so long
+	Drift     bool   // masters end leases early, by up to the margin; see back
+
+	Faults int // how many things may go wrong
+	Kinds  fault
+	Late   int  // ticks that a message may be late
+	Jump   int  // of a master's clock, in ticks
+	Kills  bool // a connection that is taken for broken is killed: what was under way is lost
+
+	Tokens bool // counters count: else all tokens are alike
+	Clocks bool // tokens are proposed by a clock that goes on
+
+	Nightly, Teeth bool // searched in those runs
+
+	Unsafe bool // two callers must come to have the lock: the search is to find it
+
+	configs [maxCallers]attempt.Config  // of each caller
+	places  [maxCallers][maxMasters]int // of each master in the set of a caller, -1 if it is not there
+	class   [maxMasters]int             // those that are alike have the same
+	handOff uint8                       // lease of a hand-off, to the first where others ask less often
+	taken   *arrows
+}
+
+// arrows are the transitions that were made.
+type arrows struct {
+	made [16][16]atomic.Bool
+}
+
+func ticks(n int) time.Duration { return time.Duration(n) * tick }
+
+// ready fills in what follows from the rest.
+func (k Case) ready() *Case {
+	if k.Pause == 0 {
+		k.Pause = 6
+	}
+	if k.Late == 0 {
+		k.Late = 3
+	}
+	if k.Roles != "" {
+		k.Callers = len(k.Roles)
+	}
+	for _, set := range k.Sets {
+		k.Callers, k.Masters = len(k.Sets), max(k.Masters, set[len(set)-1]+1)
+	}
+	config := attempt.Config{Times: attempt.Times{
+		FirstPause: ticks(k.Pause), LastPause: ticks(k.Pause),
+		BackOff: ticks(1), Settle: ticks(1), TopUp: ticks(1), Split: ticks(2),
+	}}
+	if k.Far > 0 {
+		config.Near, config.FarPause, config.Stagger = 1, ticks(k.Far), ticks(1)
+	}
+	k.sets(config)
+	pause := min(k.Pause+k.Trip, k.Lease/2)
+	k.handOff = uint8(min(2*(pause+k.Trip), k.Lease))
+	k.taken = new(arrows)
+	return &k
+}
+
+// guard is how long a master that has restarted, or whose clock has jumped, has no vote.
+func (k *Case) guard() int64 { return int64(k.Lease + 1) }
+
+// want is what a caller wants.
+func (k *Case) want(c int) attempt.Want {
+	return attempt.Want{
+		Lease: ticks(k.lease(c)), Wait: c < k.Callers-k.Tries, Shared: k.reads(c),
+		Keep: k.keeps(c),
+	}
+}
+
+// lease returns the lease of a caller.
+func (k *Case) lease(c int) int {
+	if k.Less > 0 && c > 0 {
+		return k.Less
+	}
+	return k.Lease
+}
+
+// reads reports whether a caller is a reader.
+func (k *Case) reads(c int) bool { return c < len(k.Roles) && k.Roles[c] == 'R' }
+
+// client returns the client of a caller.
+func (k *Case) client(c int) int {
+	if c < k.Line {
+		return 0
+	}
+	return c
+}
+
+// deaf reports whether a caller hears of no hand-off.
+func (k *Case) deaf(c int) bool { return c >= k.Callers-k.Deaf }
+
+// inLine reports whether a caller only begins when the one before it has the lock, or gives up: as behind a
+// writer of the same client, or with a first half.
+func (k *Case) inLine(c int) bool { return k.second(c) || k.client(c) != c && !k.reads(c-1) }
+
+// delay is how long a message takes between a client and a master, either way.
+func (k *Case) delay(client, m int) int {
+	if k.Near && client == m {
+		return 1
+	}
+	return k.Delay
+}
+
+// back is how long an answer or a hand-off takes. A margin of one tick would not show where each
+// message takes a tick: so where clocks differ the way back takes none, and a lease ends early by
+// the tick that the command took and another one.
+func (k *Case) back(client, m int) int {
+	if k.Drift {
+		return 0
+	}
+	return k.delay(client, m)
+}
+
+// first is the state in which all begins.
+func (k *Case) first() *World {
+	w := &World{Now: begin, Faults: uint8(k.Faults), Comes: uint8(k.Comes), Enters: uint8(k.Enters)}
+	for m := range k.Masters {
+		w.Masters[m].Name, w.Masters[m].Dead = uint8(m), m < k.Dead
+		if !k.Tokens {
+			w.Masters[m].Lock.Counter = 1
+		}
+	}
+	if k.Pairs > 0 && !k.Clocks {
+		for _, m := range k.masters(0) { // where the name was locked before
+			w.Masters[m].Lock.Counter = 2
+		}
+	}
+	for c := range k.Callers {
+		w.Callers[c].Since = int64(c + 1)
+	}
+	if k.Taken {
+		w.taken(k, k.Callers-1)
+	}
+	for c := range k.Callers {
+		if !k.Starts && !k.inLine(c) && !w.Callers[c].begun() {
+			w.start(k, c)
+		}
+	}
+	return w
+}
+
+// arrow notes a transition of an attempt, which must be one of those allowed.
+func (k *Case) arrow(w *World, from, to attempt.State) {
+	if from == to {
+		return
+	}
+	k.taken.made[from][to].Store(true)
+	if !slices.ContainsFunc(attempt.Arrows, func(a attempt.Arrow) bool { return a.From == from && a.To == to }) {
+		w.violate(noArrow)
+	}
+}

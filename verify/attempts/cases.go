@@ -1,0 +1,208 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+)
+
+// teeth are the cases that find every broken rule, and are small.
+var teeth = []string{
+	"far/two/1", "far/two, a master is dead/3", "far/three, a master is dead/3", "far/three/3",
+	"far/three, a master is dead/4", "far/one waits, one tries/2", "far/one waits, two try/2",
+	"far/two in line, one beside/2",
+	"freeze/two", "lose/two", "break/two", "double/two", "restart/two", "older/two", "crash/two",
+	"give up/two", "force/two", "sleep/two", "sleep/two, one comes again", "give up/two in line, one beside",
+	"sleep/one waits, one tries", "slow/two", "late/two",
+	"break/two, renewed", "restart/two, renewed", "slow/two, renewed", "force/two, renewed",
+	"still/two", "jump/two/6", "jump/one, forced, a master is dead/14", "late/two, clocks differ", "crash/two, clocks differ", "restart/three",
+	"shared/RW", "shared/RR, crash", "shared/WRR", "shared/RWR, tokens", "shared/WR, one comes again",
+	"shared/RW, tokens, late", "shared/RW, tokens, crash", "shared/WR, downgrade, crash", "shared/WR, downgrade, slow",
+	"shared/RR, older", "shared/WR, tokens, one comes again, restart",
+	"order/WWRW, downgrade", "changing/both and both", "changing/both and new, 1 and 3", "changing/both and both, force", "kept/two/1", "kept/two, renewed, long, slow", "kept/one keeps, one tries/1",
+	"entered/ff, give up", "entered/wf", "entered/fw", "entered/wl", "entered/twice", "entered/downgrade",
+	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
+}
+
+// allCases is the table.
+func allCases() []*Case {
+	var t table
+	t.far()
+	t.behind()
+	t.alone()
+	t.still()
+	t.jumps()
+	t.leases()
+	t.deaf()
+	t.tokens()
+	t.shared()
+	t.kept()
+	t.order()
+	t.entered()
+	t.changing()
+	t.large()
+	return t.cases
+}
+
+type table struct{ cases []*Case }
+
+// family adds cases that have some fields in common, and the beginning and the end of their names.
+type family struct {
+	table        *table
+	begins, ends string
+	common       Case
+}
+
+func (t *table) family(begins, ends string, common Case) family {
+	return family{t, begins, ends, common}
+}
+
+// add adds a case with the fields of k besides.
+func (f family) add(name string, k Case) {
+	k = f.common.with(k)
+	k.Name = f.begins + name + f.ends
+	k.Teeth = slices.Contains(teeth, k.Name)
+	f.table.cases = append(f.table.cases, k.ready())
+}
+
+// faults adds a case for each kind of fault, in which one happens: by night, if it is not of the daily ones.
+func (f family) faults(name string, k Case, daily fault) {
+	for _, of := range faultNames {
+		once := k.once(of.kind).with(Case{Nightly: of.kind&daily == 0})
+		if k.Tokens && k.Comes > 0 && of.kind&(restart|older) != 0 {
+			once.Clocks = true // or tokens fall back where a master forgets its counter
+		}
+		f.add(name+of.name, once)
+	}
+}
+
+// with returns a case that differs from k in the fields of more that are not zero.
+func (k Case) with(more Case) Case {
+	from, to := reflect.ValueOf(more), reflect.ValueOf(&k).Elem()
+	for i := range from.NumField() {
+		if f := from.Field(i); !f.IsZero() {
+			to.Field(i).Set(f)
+		}
+	}
+	return k
+}
+
+// once has one thing of a kind go wrong.
+func (k Case) once(kinds fault) Case { return k.with(Case{Faults: 1, Kinds: kinds}) }
+
+// faultNames are all kinds of faults of clients, masters and links.
+var faultNames = []struct {
+	kind fault
+	name string
+}{
+	{freezeLink, "freeze"},
+	{loseHandOff, "lose"},
+	{breakConn, "break"},
+	{doubled, "double"},
+	{restart, "restart"},
+	{older, "older"},
+	{crash, "crash"},
+	{giveUp, "give up"},
+	{force, "force"},
+	{sleep, "sleep"},
+	{slow, "slow"},
+	{late, "late"},
+}
+
+// What many cases are searched with by day.
+const (
+	always = ^fault(0)
+	often  = loseHandOff | crash | giveUp | restart | late
+)
+
+// far has nothing go wrong. What matters is how far away the masters are: a round trip is shorter
+// than the pause between two rounds (delays of 1 and 2), as long (3), and longer (4 and 5).
+func (t *table) far() {
+	for d := 1; d <= 5; d++ {
+		f := t.family("far/", fmt.Sprint("/", d), Case{Masters: 3, Delay: d, Lease: 24})
+		two, three := Case{Callers: 2, Starts: true}, Case{Callers: 3}
+		known, dead := Case{Trip: 2 * d}, Case{Dead: 1}
+		f.add("two", two)
+		f.add("two, distance known", two.with(known))
+		f.add("two, a master is dead", two.with(dead))
+		f.add("three", three)
+		f.add("three, a master is dead", three.with(dead))
+		f.add("three, distance known", three.with(known))
+		f.add("three, each near a master", three.with(Case{Near: true}))
+		f.add("three, four masters", three.with(Case{Masters: 4, Nightly: d > 3}))
+		f.add("one waits, one tries", two.with(Case{Tries: 1}))
+		f.add("one waits, two try", three.with(Case{Tries: 2}))
+		f.add("two in line, one beside", two.with(Case{Callers: 3, Line: 2}))
+	}
+}
+
+// behind has those who wait behind the first ask half as often, and be handed the lock for twice as
+// long.
+func (t *table) behind() {
+	for d := 1; d <= 2; d++ {
+		f := t.family("behind/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 3, Delay: d, Lease: 12, Pause: 3, Far: 6, Late: 2})
+		f.add("three", Case{})
+		f.add("three, a master is dead", Case{Dead: 1})
+		f.add("two wait, one tries", Case{Tries: 1})
+		f.add("three, a master is dead, one sleeps", Case{Dead: 1, Nightly: d > 1}.once(sleep))
+		f.faults("three, ", Case{Nightly: d > 1}, often)
+	}
+}
+
+// alone has one thing go wrong, or one after the other.
+func (t *table) alone() {
+	for _, of := range faultNames {
+		f := t.family(of.name, "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12}.once(of.kind))
+		frozen, any := of.kind == freezeLink, Case{Starts: true}
+		f.add("/two", any)
+		f.add("/two, further away", any.with(Case{Delay: 2}))
+		f.add("/two, renewed", any.with(Case{Watch: true}))
+		f.add("/two in line, one beside", Case{Callers: 3, Line: 2, Nightly: frozen})
+		f.add("/one waits, one tries", any.with(Case{Tries: 1}))
+		f.add("/two, one comes again", any.with(Case{Comes: 1, Nightly: of.kind&(freezeLink|breakConn|doubled|older) != 0}))
+		f.add("/two, clocks differ", any.with(Case{Drift: true}))
+		f.add("/three", Case{Callers: 3, Kills: frozen})
+		twice := any.with(Case{Faults: 2, Nightly: of.kind&(often|sleep) == 0})
+		f.add(" twice/two", twice)
+		f.add(" and restart/two", twice.with(Case{Kinds: of.kind | restart}))
+	}
+}
+
+// deaf has callers that hear of no hand-off. They find one when they ask.
+func (t *table) deaf() {
+	for d := 1; d <= 2; d++ {
+		f := t.family("deaf/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 2, Deaf: 1, Delay: d, Lease: 12, Late: 2})
+		any := Case{Starts: true}
+		f.add("one of two", any)
+		f.add("one of two, one comes again", any.with(Case{Comes: 1}))
+		f.add("two", any.with(Case{Deaf: 2}))
+		f.add("one of three", Case{Callers: 3})
+		f.faults("one of two, ", any.with(Case{Nightly: d > 1}), often)
+	}
+}
+
+// tokens has fencing tokens differ. Where masters keep their counters no clock matters.
+func (t *table) tokens() {
+	for d := 1; d <= 2; d++ {
+		f := t.family("token/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 2, Delay: d, Lease: 12, Starts: true, Tokens: true})
+		f.add("two", Case{})
+		f.add("two, one comes again", Case{Comes: 1})
+		f.add("three", Case{Callers: 3})
+		f.add("two in line, one beside", Case{Callers: 3, Line: 2})
+		f.add("two, a fault", Case{}.once(late|crash|breakConn|doubled|loseHandOff))
+		f.add("two, one sleeps", Case{}.once(sleep))
+		f.add("one waits, one tries, one of them sleeps", Case{Tries: 1}.once(sleep))
+		f.add("two, a restart", Case{Clocks: true}.once(restart|older))
+		f.add("two, a restart empty", Case{Clocks: true}.once(restart))
+	}
+}
+
+// large are cases for the night: five masters, four callers, and any two things that go wrong.
+func (t *table) large() {
+	f := t.family("", "", Case{Masters: 3, Callers: 3, Delay: 1, Lease: 12, Late: 2, Nightly: true})
+	two := Case{Callers: 2, Starts: true}
+	f.faults("five masters/two, ", two.with(Case{Masters: 5}), 0)
+	f.add("five masters/three", Case{Masters: 5})
+	f.add("four callers", Case{Callers: 4})
+	f.add("any two/two", two.with(Case{Faults: 2, Kinds: often}))
+}

@@ -1,0 +1,273 @@
+package main
+
+import (
+	"bytes"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/node/script/twin"
+)
+
+// coder turns states into keys and back. One function lists what a part of a state consists of,
+// for both ways: each of the methods that are named for a kind of number writes what it is given,
+// and returns that, or returns what it reads.
+//
+// Of instants only what is left is in a key, and of those that are over that they are. Masters that
+// are alike can change places: all that a master and its links have is one column, and columns of
+// masters that are alike are sorted. So states that differ in time, in names or in the order of such
+// masters have the same key.
+type coder struct {
+	k       *Case
+	w       *World
+	reading bool
+	naming  bool // names are being collected, and what is written is not wanted
+	buf     []byte
+	names   names
+	clock   clock.Instant // of the caller whose part it is
+	columns [maxMasters][]byte
+	order   [maxMasters]int // of the masters, as their columns are sorted
+}
+
+func newCoder(k *Case) *coder { return &coder{k: k} }
+
+// write returns the key of a state, which is good until the next one. It goes through the state twice: names are
+// told by rank, so all must be known before the first is told.
+func (c *coder) write(w *World) []byte {
+	c.w, c.reading, c.naming = w, false, true
+	c.names.forget()
+	c.buf = c.buf[:0]
+	c.head()
+	for m := range c.k.Masters {
+		c.column(m)
+	}
+	c.naming, c.buf = false, c.buf[:0]
+	c.head()
+	head := c.buf
+	for m := range c.k.Masters {
+		c.buf = c.columns[m][:0]
+		c.column(m)
+		column := c.buf
+		at := m
+		for ; at > 0 && c.k.alike(m, at-1) && bytes.Compare(column, c.columns[at-1]) < 0; at-- {
+			c.columns[at], c.order[at] = c.columns[at-1], c.order[at-1]
+		}
+		c.columns[at], c.order[at] = column, m
+	}
+	for m := range c.k.Masters {
+		head = append(head, c.columns[m]...)
+	}
+	c.buf = head
+	return head
+}
+
+// read makes a state that has a key.
+func (c *coder) read(key []byte, w *World) {
+	*w = World{Now: begin}
+	c.w, c.reading, c.buf = w, true, key
+	c.head()
+	for m := range c.k.Masters {
+		c.column(m)
+	}
+	if len(c.buf) > 0 {
+		panic("model: a key is too long")
+	}
+	c.buf = nil
+}
+
+func (c *coder) u8(v uint8) uint8 {
+	if c.reading {
+		v = c.buf[0]
+		c.buf = c.buf[1:]
+		return v
+	}
+	c.buf = append(c.buf, v)
+	return v
+}
+
+// flags codes up to eight of them in a byte.
+func (c *coder) flags(flags ...*bool) {
+	var v uint8
+	for i, f := range flags {
+		v |= b2(*f) << i
+	}
+	v = c.u8(v)
+	for i, f := range flags {
+		*f = v>>i&1 == 1
+	}
+}
+
+// two codes two numbers below 16 in a byte.
+func two[A, B ~int | ~int32 | ~uint8](c *coder, a *A, b *B) {
+	v := c.u8(uint8(*a) | uint8(*b)<<4)
+	*a, *b = A(v&15), B(v>>4)
+}
+
+func b2(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// small codes a number that fits into a byte.
+func (c *coder) small(v int) int {
+	if v < 0 || v > 255 {
+		panic("model: a number does not fit into a byte")
+	}
+	return int(c.u8(uint8(v)))
+}
+
+// tick codes a moment in ticks that is to come.
+func (c *coder) tick(at int64) int64 {
+	left := c.small(int(max(0, at-c.w.Now)))
+	if c.reading {
+		at = c.w.Now + int64(left)
+	}
+	return at
+}
+
+// millis codes a moment in ms by a master's clock that is to come.
+func (c *coder) millis(at int64) int64 {
+	left := c.small(int(max(0, at-millis(c.w.Now)+millis(1)-1) / millis(1)))
+	if c.reading {
+		at = millis(c.w.Now + int64(left))
+	}
+	return at
+}
+
+// instant codes a moment that is to come. Whatever waits for it looks at ticks only.
+func (c *coder) instant(at clock.Instant) clock.Instant {
+	left := c.small(int((max(0, c.clock.Left(at)) + tick - 1) / tick))
+	if c.reading {
+		at = c.clock.Add(ticks(left))
+	}
+	return at
+}
+
+// grain is what the end of a vote is told in: a lease of whole ms less a hundredth of it.
+const grain = 10 * time.Microsecond
+
+// exact codes a moment that is to come, to the grain.
+func (c *coder) exact(at clock.Instant) clock.Instant {
+	left := max(0, c.clock.Left(at)) / grain
+	if left >= 1<<16 {
+		panic("model: a vote is too long")
+	}
+	left = time.Duration(c.u8(uint8(left>>8)))<<8 | time.Duration(c.u8(uint8(left)))
+	if c.reading {
+		at = c.clock.Add(left * grain)
+	}
+	return at
+}
+
+// ago codes a moment that has passed, up to most ticks ago.
+func (c *coder) ago(at clock.Instant, most int) clock.Instant {
+	ago := c.small(int(min(time.Duration(most), c.clock.Sub(at)/tick)))
+	if c.reading {
+		at = c.clock.Add(-ticks(ago))
+	}
+	return at
+}
+
+// together stands for all readers.
+const together = 255
+
+// owner codes an owner by its rank among those of its caller.
+func (c *coder) owner(o twin.Owner) twin.Owner {
+	if c.reading {
+		switch v := c.u8(0); v {
+		case 0:
+			return 0
+		case together:
+			return twin.Readers
+		default:
+			return owner(int(v>>5), uint32(v&31))
+		}
+	}
+	switch o {
+	case 0:
+		c.u8(0)
+		return 0
+	case twin.Readers:
+		c.u8(together)
+		return o
+	}
+	caller := callerOf(o)
+	c.u8(uint8(caller)<<5 | c.rank(&c.names.owners[caller], int64(numberOf(o))))
+	return o
+}
+
+// party codes who has the lock.
+func (c *coder) party(h attempt.Holder) attempt.Holder {
+	return c.k.holder(named(c.owner(whose(h &^ attempt.Keeps))))
+}
+
+func (c *coder) since(v int64) int64 {
+	if c.reading {
+		return int64(c.u8(0))
+	}
+	c.u8(c.rank(&c.names.since, v))
+	return v
+}
+
+// rank returns the rank of a number, or notes that it is named.
+func (c *coder) rank(among *ranks, v int64) uint8 {
+	if c.naming {
+		among.add(v)
+		return 0
+	}
+	return among.of(v)
+}
+
+// token codes a fencing token. Where tokens do not matter, all are 1.
+func (c *coder) token(v int64) int64 {
+	switch {
+	case !c.k.Tokens:
+		return 1
+	case c.reading:
+		return int64(c.u8(0))
+	}
+	if c.naming {
+		c.names.tokens.add(v)
+	}
+	c.u8(c.names.tokens.token(v))
+	return v
+}
+
+// How a round is coded: those of the current owner by how long ago they were.
+const (
+	forgotten = 9 + iota
+	another   // of an owner that has gone, or one that has no say
+	none0     // no round
+)
+
+// round codes the number of a round of owner o. A hand-off that names it says nothing where the owner has the lock.
+func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
+	caller := callerOf(o)
+	p := &c.w.Callers[caller]
+	if !c.reading {
+		ago := p.Round - number
+		current := numberOf(o) == p.Last && (counts(&p.Attempt) || !handOff && (p.State == attempt.Settling || has(&p.Attempt)))
+		switch {
+		case number == 0:
+			c.u8(none0)
+		case !current:
+			c.u8(another)
+		case ago < maxRounds:
+			c.names.rounds[caller] |= 1 << ago
+			c.u8(uint8(ago) + 1)
+		default:
+			c.u8(forgotten)
+		}
+		return number
+	}
+	switch v := c.u8(0); v {
+	case none0:
+		return 0
+	case another:
+		return 2
+	default:
+		return p.Round + 1 - uint32(v)
+	}
+}

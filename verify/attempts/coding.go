@@ -1,0 +1,337 @@
+package main
+
+import (
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/node/script/twin"
+)
+
+// What a state consists of: the head, and a column for each master. What has no say any more is
+// left out.
+
+func (c *coder) head() {
+	w := c.w
+	w.Faults = c.u8(w.Faults)
+	if c.k.Comes > 0 {
+		w.Comes = c.u8(w.Comes)
+	}
+	if c.k.Enters > 0 {
+		w.Enters = c.u8(w.Enters)
+	}
+	if c.k.Tokens {
+		w.Clock = c.token(w.Clock)
+		w.Top.holds = c.token(w.Top.holds)
+		if c.k.Roles != "" {
+			w.Top.writers = c.token(w.Top.writers)
+		}
+	}
+	for i := range c.k.Callers {
+		c.caller(i)
+	}
+}
+
+func (c *coder) caller(i int) {
+	p := &c.w.Callers[i]
+	if c.reading {
+		p.Last = uint32(c.u8(0))
+	} else {
+		c.u8(c.rank(&c.names.owners[i], int64(p.Last)))
+	}
+	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
+	c.flags(&p.Crashed, &p.Asleep, &p.Meant, &forced, &barred, &p.Placed)
+	if c.k.half(i) {
+		c.flags(&p.Joined, &p.Raising)
+	}
+	if c.k.Kinds&(still|jump) != 0 {
+		c.flags(&p.Still, &p.Doubt)
+		p.Behind = int8(c.u8(uint8(p.Behind)))
+	}
+	c.clock = c.w.clock(i)
+	if c.reading {
+		p.Forced, p.Barred = forced, barred
+	}
+	c.attempt(i, p)
+	if c.k.returns(i) || !p.gone() {
+		p.Since = c.since(p.Since)
+	}
+}
+
+func (c *coder) attempt(caller int, of *Caller) {
+	p := &of.Attempt
+	most := uint8(4) // more change nothing
+	if !c.k.want(caller).Wait {
+		most = 15
+	}
+	state, backOffs := p.State, min(p.BackOffs, most)
+	if has(p) || p.State == attempt.Ended {
+		backOffs = 0
+	}
+	if two(c, &state, &backOffs); c.reading {
+		p.State, p.BackOffs = state, backOffs
+	}
+	if p.State == attempt.Idle || p.State == attempt.Ended {
+		return
+	}
+	shared := p.Want.Shared
+	if c.reading {
+		p.Want, p.Try, p.Begun = c.k.want(caller), 1, c.clock
+	}
+	if c.k.Downgrade {
+		c.flags(&shared)
+		p.Want.Shared = shared
+	}
+	if c.k.Keepers > 0 {
+		first, spent := p.Round == 1, p.Spare == 0
+		if c.flags(&p.Recalled, &p.Wanted, &first, &spent); c.reading && !spent {
+			p.Spare = attempt.Range - 1
+		}
+		if c.reading && first {
+			p.Round = 1
+		}
+	} else {
+		p.Wanted = false
+	}
+	if c.reading && p.Round == 0 {
+		p.Round = usual
+	}
+	switch {
+	case counts(p), p.State == attempt.Paused:
+		p.AskAt = c.instant(p.AskAt)
+	}
+	if p.State == attempt.Minority {
+		p.BackOffAt = c.instant(p.BackOffAt)
+	}
+	if p.State == attempt.Paused {
+		c.entries(caller, of)
+		return
+	}
+	if !has(p) {
+		p.HeldUntil = c.instant(p.HeldUntil)
+	}
+	p.Token = c.token(p.Token)
+	c.rounds(caller, of)
+	if !counts(p) {
+		p.Until = c.exact(p.Until)
+		c.flags(&p.Short)
+	}
+	if p.State == attempt.Settling {
+		p.Raises = c.u8(p.Raises)
+	}
+	if p.State == attempt.Kept {
+		p.KeepUntil = c.instant(p.KeepUntil)
+	}
+	c.entries(caller, of)
+}
+
+// usual is the number of the last round where it does not matter: the first one is long ago.
+const usual = 10
+
+// rounds codes those rounds that something names, and since which one answers tell who has the
+// lock.
+func (c *coder) rounds(caller int, of *Caller) {
+	p := &of.Attempt
+	named := c.u8(uint8(c.names.rounds[caller]))
+	heldAsOf := uint8(maxRounds) // of those that are named the last that does not tell
+	for ago := range maxRounds {
+		r, mark := &p.Rounds[maxRounds-1-ago], &of.Marks[maxRounds-1-ago]
+		if named>>ago&1 == 0 {
+			if !c.reading {
+				continue
+			}
+			r.Settled = true
+			continue
+		}
+		if !c.reading && p.Round-ago <= p.HeldAsOf {
+			heldAsOf = min(heldAsOf, uint8(ago))
+		}
+		full := r.Lease > 0
+		command := uint8(r.Command)
+		v := c.u8(command | b2(r.Settled)<<4 | b2(r.Renewal)<<5 | b2(r.Shared)<<6 | b2(mark.Later)<<7)
+		r.Command = attempt.Command(v & 7)
+		r.Settled, r.Renewal, r.Shared, mark.Later = v>>4&1 == 1, v>>5&1 == 1, v>>6&1 == 1, v>>7 == 1
+		r.Sent = c.ago(r.Sent, c.k.Lease)
+		switch r.Command {
+		case attempt.Ask, attempt.Register:
+			r.Lease = ticks(int(c.handOff(uint8(r.Lease / tick))))
+		case attempt.Raise:
+			r.Token = c.token(r.Token)
+		default:
+			r.Count = c.small(r.Count)
+			if c.flags(&full); c.reading && full {
+				r.Lease = ticks(c.k.lease(caller))
+			}
+		}
+		if c.reading {
+			r.Number = p.Round - ago
+		}
+	}
+	if has(p) {
+		return
+	}
+	heldAsOf = c.small8(heldAsOf, &p.Refreshing)
+	if c.reading && uint32(heldAsOf) < maxRounds {
+		p.HeldAsOf = p.Round - uint32(heldAsOf)
+	}
+}
+
+// small8 codes a small number and a flag in a byte.
+func (c *coder) small8(v uint8, flag *bool) uint8 {
+	x := c.u8(v | b2(*flag)<<7)
+	*flag = x>>7 == 1
+	return x & 127
+}
+
+// column codes a master with its links, and what callers know of it.
+func (c *coder) column(m int) {
+	p := &c.w.Masters[m]
+	c.flags(&p.Dead, &p.Saved)
+	p.Guard = c.tick(p.Guard)
+	c.kept(&p.kept)
+	if p.Saved {
+		c.kept(&p.Copy)
+	}
+	for i := range c.k.Callers {
+		c.known(m, i)
+	}
+	for client := range c.k.Callers {
+		if c.k.client(client) == client {
+			c.link(m, client)
+		}
+	}
+}
+
+func (c *coder) kept(p *kept) {
+	l := &p.Lock
+	l.Holder = c.owner(l.Holder)
+	switch l.Holder {
+	case 0:
+	case twin.Readers:
+		for i := range c.u8(uint8(len(filled(l.Reading[:])))) {
+			r := &l.Reading[i]
+			r.Owner, r.Until = c.owner(r.Owner), c.millis(r.Until)
+		}
+		p.last()
+	default:
+		l.Expires = c.millis(l.Expires)
+		if l.Count = max(l.Count, 1); c.k.Enters > 0 {
+			l.Count = int32(c.u8(uint8(l.Count)))
+		}
+	}
+	l.Counter = c.token(l.Counter)
+	queued, marked := len(filled(l.Queue[:])), len(filled(l.Forced[:]))
+	two(c, &queued, &marked)
+	for i := range queued {
+		e := &l.Queue[i]
+		e.Owner = c.owner(e.Owner)
+		e.Since = c.since(e.Since)
+		e.Round = c.round(e.Owner, e.Round, true)
+		e.Proposal = c.token(e.Proposal)
+		e.Stale = c.millis(e.Stale)
+		e.Lease = millis(int64(c.handOff(uint8(e.Lease / millis(1)))))
+		e.Mode, e.Polls = mode(c.k.reads(callerOf(e.Owner))), c.k.deaf(callerOf(e.Owner))
+		l.QueueExpires = millis(c.w.Now) + forever
+	}
+	for i := range marked {
+		mark := &l.Forced[i]
+		mark.Owner, mark.Until = c.owner(mark.Owner), c.millis(mark.Until)
+	}
+}
+
+// known codes what a caller knows of a master.
+func (c *coder) known(m, caller int) {
+	if !c.k.has(caller, m) {
+		return
+	}
+	p := &c.w.Callers[caller]
+	c.clock = c.w.clock(caller)
+	c.gained(m, caller)
+	m = c.k.place(caller, m)
+	if counts(&p.Attempt) || p.State == attempt.Settling {
+		c.vote(&p.Attempt, m)
+	}
+	if has(&p.Attempt) {
+		c.holds(&p.Attempt, m)
+	}
+	if p.Raising {
+		c.set(m, &p.Raised, &p.Unraised)
+	}
+	for i := range p.Rounds {
+		if c.names.rounds[caller]>>(int(maxRounds)-1-i)&1 == 0 && !c.reading {
+			continue
+		}
+		r := &p.Rounds[i]
+		if r.Number == 0 {
+			continue
+		}
+		if r.Command > attempt.Register && !r.Settled {
+			c.set(m, &r.Yes, &r.No, &r.Silent)
+		}
+		if r.Command == attempt.Extend && c.k.Kinds&jump != 0 {
+			c.set(m, &p.Marks[i].Denied)
+		}
+	}
+}
+
+// handOff codes the lease of a hand-off, in ticks: one, unless some ask less often.
+func (c *coder) handOff(lease uint8) uint8 {
+	if c.k.Far == 0 && c.k.Less == 0 {
+		return c.k.handOff
+	}
+	return c.u8(lease)
+}
+
+// ahead codes how many stand before a waiter, where that matters.
+func (c *coder) ahead(n uint8) uint8 {
+	if c.k.Far == 0 {
+		return 0
+	}
+	return c.u8(n)
+}
+
+// set codes whether the master at place m is in each of sets.
+func (c *coder) set(m int, sets ...*attempt.Set) {
+	var v uint8
+	for i, s := range sets {
+		v |= b2(s.Has(m)) << i
+	}
+	v = c.u8(v)
+	for i, s := range sets {
+		*s |= attempt.Set(v>>i&1) << m
+	}
+}
+
+func (c *coder) vote(p *attempt.Attempt, m int) {
+	x := &p.Masters[m]
+	c.flags(&x.Voted, &x.HandedOff, &x.Answered, &x.Reached, &x.Said, &x.Latest)
+	two(c, &x.Outcome, &x.Open)
+	if x.Voted {
+		x.Until = c.exact(x.Until)
+	}
+	if x.Said && x.Outcome == attempt.No {
+		x.Holder = c.party(x.Holder)
+		x.Free = c.instant(x.Free)
+		x.Ahead = int32(c.ahead(uint8(x.Ahead)))
+	} else if c.reading {
+		x.Holder, x.Free, x.Ahead = 0, clock.Instant{}, 0
+	}
+	x.Token = c.token(x.Token)
+}
+
+// holds codes what a caller knows of a master that has the lock. A vote that ends no later than the q-th longest
+// makes no difference any more.
+func (c *coder) holds(p *attempt.Attempt, m int) {
+	x := &p.Masters[m]
+	longer := x.Voted && p.Until.Sub(x.Until) < 0 && c.clock.Left(x.Until) > 0
+	open := uint8(0)
+	if !x.Reached {
+		open = uint8(x.Open)
+	}
+	flags := b2(longer) | b2(x.Reached)<<1
+	two(c, &open, &flags)
+	if c.reading {
+		x.Open, x.Reached, x.Voted, x.Until = int32(open), flags>>1 == 1, true, p.Until
+	}
+	if flags&1 == 1 {
+		x.Until = c.exact(x.Until)
+	}
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"slices"
+
+	"example.com/redlock/multilock/attempt"
+)
+
+// fault is a kind of thing that may go wrong. Each one that happens takes one from the budget of
+// its case.
+type fault uint32
+
+const (
+	freezeLink  fault = 1 << iota // for any time; a client takes it for broken after a while
+	loseHandOff                   // a message to a waiter is lost
+	breakConn                     // a connection breaks, and a new one is made at once
+	doubled                       // a command is carried out once more, at any time
+	restart                       // a master comes back empty
+	older                         // a master comes back with an older copy of what it had: its disk, or a replica
+	crash                         // a caller is gone without a word
+	giveUp                        // a caller wants the lock no more
+	force                         // an operator frees the lock
+	sleep                         // a caller does nothing for any time
+	slow                          // a renewal is made later, or sent later, or a lock is kept later
+	late                          // a message is late
+	still                         // a caller does nothing for any time, in which its clock stands still
+	jump                          // a master's clock jumps ahead
+)
+
+// faults makes what may go wrong at this moment, or no longer go wrong.
+func (x *mover) faults(it *item) (goOn bool) {
+	k := x.k
+	for m := range k.Masters {
+		for client := range k.Callers {
+			if it.Links[m][client].Frozen {
+				x.free(it, func(w *World) {
+					l := &w.Links[m][client]
+					l.Frozen, l.Quiet, l.Down = false, 0, false
+					w.noteText("the link of C%d to m%d thaws", client, w.Masters[m].Name)
+				})
+			}
+			if i, ok := it.due(m, client, ghost); ok { // of a connection that has broken
+				x.maybe(it, func(w *World) {
+					command := w.Messages.remove(i)
+					w.Links[m][client].Dirty = true
+					w.noteText("late:")
+					w.carryOut(k, command, false)
+				})
+			}
+		}
+	}
+	for c := range k.Callers {
+		if it.Callers[c].Asleep {
+			x.free(it, func(w *World) { w.wake(k, c) })
+			if it.wakes(c) { // before it takes what has come meanwhile
+				x.free(it, func(w *World) {
+					w.wake(k, c)
+					w.step(k, c, attempt.Event{Kind: attempt.Due}, lots[0])
+				})
+			}
+		} else {
+			x.learns(it, c)
+		}
+	}
+	if it.Faults == 0 {
+		return true
+	}
+	for m := range k.Masters {
+		if !it.Masters[m].Dead {
+			x.masterFaults(it, m)
+		}
+		for client := range k.Callers {
+			x.linkFaults(it, m, client)
+		}
+	}
+	for c := range k.Callers {
+		if !it.Callers[c].Crashed {
+			x.callerFaults(it, c)
+		}
+	}
+	x.fault(it, force, true, func(w *World) { w.forceUnlock(k) })
+	return true
+}
+
+func (x *mover) linkFaults(it *item, m, client int) {
+	k, name := x.k, it.Masters[m].Name
+	first, command := it.due(m, client, up)
+	_, answer := it.due(m, client, down)
+	letter, handOff := it.due(m, client, post)
+	x.fault(it, freezeLink, command || answer || handOff, func(w *World) {
+		w.Links[m][client].Frozen, w.Links[m][client].Quiet = true, uint8(4*k.Delay+2)
+		w.noteText("the link of C%d to m%d FREEZES", client, name)
+	})
+	x.fault(it, loseHandOff, handOff, func(w *World) {
+		w.Messages.remove(letter)
+		w.noteText("the hand-off of m%d to C%d is LOST", name, client)
+	})
+	x.fault(it, breakConn, command || answer, func(w *World) {
+		w.noteText("the connection of C%d to m%d BREAKS", client, name)
+		w.breakLink(m, client, true)
+	})
+	x.fault(it, doubled, command, func(w *World) {
+		copied := w.Messages.list[first]
+		copied.Channel = ghost // to be carried out at any time
+		w.put(copied, 0)
+		w.noteText("a command of C%d to m%d is DOUBLED", client, name)
+	})
+	for _, ch := range []channel{up, down, post} {
+		_, ok := it.due(m, client, ch)
+		for ticks := 1; ok && ticks <= k.Late; ticks++ {
+			x.fault(it, late, true, func(w *World) {
+				for i, j := w.Messages.each(m, client, ch); i < j; i++ { // in their order
+					w.Messages.list[i].Due = max(w.Messages.list[i].Due, uint8(ticks))
+				}
+				w.noteText("%v between C%d and m%d are %d LATE", ch, client, name, ticks)
+			})
+		}
+	}
+}
+
+func (x *mover) masterFaults(it *item, m int) {
+	k, p := x.k, &it.Masters[m]
+	some := p.lease(0) != nil
+	x.fault(it, restart, true, func(w *World) { w.restart(k, m, kept{}) })
+	x.fault(it, jump, some, func(w *World) { w.jump(k, m) })
+	x.fault(it, older, p.Saved, func(w *World) { w.restart(k, m, w.Masters[m].Copy) })
+	saved := slices.ContainsFunc(it.Masters[:k.Masters], func(m Master) bool { return m.Saved })
+	if k.Kinds&older != 0 && !saved && some {
+		x.maybe(it, func(w *World) {
+			w.Masters[m].Saved, w.Masters[m].Copy = true, w.Masters[m].kept
+			w.noteText("m%d is SAVED", p.Name)
+		})
+	}
+}
+
+func (x *mover) callerFaults(it *item, c int) {
+	k, p := x.k, &it.Callers[c]
+	wants := p.contends() || p.live() || p.kept()
+	x.fault(it, crash, wants, func(w *World) { // what it sent before is under way
+		w.process(k, c, func(p *Caller) { *p = Caller{Crashed: true, Last: p.Last, Since: p.Since} })
+		w.noteText("C%d CRASHES", c)
+	})
+	waits := k.inLine(c) && !k.second(c) && !p.begun()
+	x.fault(it, giveUp, (p.contends() || waits) && !p.Asleep, func(w *World) {
+		if waits { // it leaves the line before it has asked
+			p := &w.Callers[c]
+			p.Last, p.State = p.Last+1, attempt.Ended
+			return
+		}
+		w.leave(k, c, 0)
+	})
+	x.fault(it, sleep, wants && !p.Asleep && it.busy(k, c), func(w *World) { w.sleep(k, c) })
+	x.fault(it, still, wants && !p.Asleep, func(w *World) {
+		w.process(k, c, func(p *Caller) { p.Asleep, p.Still = true, true })
+		w.noteText("C%d and its clock STAND STILL", c)
+	})
+}
+
+// restart ends a master's process, and with it all connections and what was under way to it. The
+// next process begins with a copy.
+func (w *World) restart(k *Case, m int, with kept) {
+	w.noteText("m%d RESTARTS", w.Masters[m].Name)
+	p := &w.Masters[m]
+	p.kept, p.Guard, p.Saved, p.Copy = with, w.Now+k.guard(), false, kept{}
+	p.Lock.Expire(millis(w.Now))
+	for client := range k.Callers {
+		for i, j := w.Messages.each(m, client, ghost); i < j; j-- {
+			w.Messages.remove(i)
+		}
+		w.breakLink(m, client, false)
+		w.Links[m][client].Dirty = with != kept{}
+	}
+}
+
+// process calls f for every caller of c's client, since they share a process.
+func (w *World) process(k *Case, c int, f func(p *Caller)) {
+	for other := range k.Callers {
+		if k.process(other, c) {
+			f(&w.Callers[other])
+		}
+	}
+}
+
+func (w *World) sleep(k *Case, c int) {
+	w.process(k, c, func(p *Caller) { p.Asleep = true })
+	w.noteText("C%d SLEEPS", c)
+}
+
+func (w *World) wake(k *Case, c int) {
+	w.process(k, c, func(p *Caller) { p.Asleep, p.Still = false, false })
+	w.noteText("C%d wakes", c)
+}
+
+// busy reports whether there is something to do now for a caller that wants something.
+func (w *World) busy(k *Case, c int) bool {
+	p := &w.Callers[c]
+	for m := range k.Masters {
+		for _, ch := range []channel{down, post} {
+			if _, ok := w.due(m, k.client(c), ch); ok {
+				return true
+			}
+		}
+	}
+	return w.wakes(c) || p.live() && p.Due && w.clock(c).Left(p.RenewAt) <= 0
+}
+
+// forceUnlock frees the lock on all masters, whoever has it.
+func (w *World) forceUnlock(k *Case) {
+	w.noteText("FORCE UNLOCK")
+	for c := range k.Callers {
+		p := &w.Callers[c]
+		p.Forced = p.Forced || p.live()
+		p.Barred = p.Barred || p.live()
+		for m := range k.Masters {
+			for o := range w.Masters[m].leases() {
+				p.Forced = p.Forced || o == w.current(c)
+			}
+		}
+	}
+	for m := range k.Masters {
+		if p := &w.Masters[m]; !p.Dead {
+			holder := p.Lock.Holder
+			reply := w.force(k, p)
+			w.publish(k, uint8(m), &reply)
+			w.want(k, uint8(m), holder)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/node/script/twin"
+)
+
+// What a master does is the twin's, and so the scripts'. What is said here is what package node
+// adds: a guarded master is not asked for holds.
+
+// carryOut has a master carry out a command. Its answer, if there is one, is that of a ghost or of
+// a command that comes twice otherwise: nobody reads it.
+func (w *World) carryOut(k *Case, x Message, answer bool) {
+	m := &w.Masters[x.Master]
+	order := order{
+		Message: x, now: millis(w.Now), guarded: m.Guard > w.Now || w.Callers[x.Client].Steady[x.Master] > 0, lease: millis(int64(k.lease(callerOf(x.Owner)))), hears: func(o twin.Owner) bool { return w.hears(k, o) },
+		entry: twin.Entry{
+			Owner: x.Owner, Round: x.Round, Since: x.Since, Lease: millis(int64(x.Lease)), Proposal: x.Token,
+		},
+	}
+	order.entry.Mode, order.entry.Polls = mode(k.reads(callerOf(x.Owner))), k.deaf(callerOf(x.Owner))
+	order.waits = k.want(callerOf(x.Owner)).Wait
+	var reply twin.Reply
+	withheld := m.Guard > w.Now && x.Kind == ask && x.Command != attempt.Register
+	unsent := withheld && !k.want(callerOf(x.Owner)).Wait
+	if withheld {
+		order.Command = attempt.Register
+	}
+	if !unsent {
+		reply = order.lock(&m.Lock)
+	}
+	if !k.Tokens {
+		m.Lock.Counter = 1
+		reply.Token = 1
+	}
+	w.publish(k, x.Master, &reply)
+	if x.Kind == ask && reply.Outcome == twin.Refused {
+		w.want(k, x.Master, reply.Holder)
+	}
+	if w.log != nil {
+		w.noteText("m%d carries out %v -> %s", m.Name, &x, w.master(k, int(x.Master)))
+	}
+	if !answer || x.unheard() {
+		return
+	}
+	x.Channel = down
+	if x.Kind == ask {
+		x.Since, x.Lease = 0, 0 // the client knows
+	}
+	x.Outcome = outcome(reply.Outcome, unsent)
+	if x.Kind == renew && reply.Renewed != twin.Extended && reply.Renewed != twin.Healed {
+		x.Outcome = attempt.No
+	}
+	if withheld && !unsent {
+		x.Outcome = attempt.Errored
+	}
+	x.Holder, x.Left, x.Token, x.Ahead = named(reply.Holder), reply.Left, reply.Token, uint8(reply.Rank)
+	w.put(x, k.back(int(x.Client), int(x.Master)))
+}
+
+// hears reports whether the client of an owner is there.
+func (w *World) hears(k *Case, o twin.Owner) bool {
+	return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed && !k.deaf(callerOf(o))
+}
+
+// order is a command with what a master needs to carry it out.
+type order struct {
+	Message
+	now, lease int64
+	guarded    bool
+	waits      bool // who asks
+	hears      twin.Hears
+	entry      twin.Entry // of who asks, or is entered
+}
+
+// mode is how an owner has a lock.
+func mode(shared bool) twin.Mode {
+	if shared {
+		return twin.Shared
+	}
+	return twin.Exclusive
+}
+
+// last is the token that a release says.
+func (x *order) last() int64 {
+	if x.guarded || x.Yield {
+		return twin.NoToken
+	}
+	return x.Token
+}
+
+// lock carries out a command for a lock.
+func (x *order) lock(l *twin.Lock) twin.Reply {
+	switch x.Kind {
+	case ask:
+		switch {
+		case x.Command == attempt.Register:
+			return l.Register(x.now, x.entry)
+		case !x.waits:
+			return l.Acquire(x.now, x.hears, mode(x.Shared), x.Owner, x.lease, x.Token)
+		default:
+			return l.AcquireOrRegister(x.now, x.hears, x.lease, x.entry)
+		}
+	case release:
+		return l.Release(x.now, x.hears, mode(x.Shared), x.Owner, x.last())
+	case raise:
+		return l.Raise(x.now, mode(x.Shared), x.Owner, x.Token)
+	case count:
+		return l.Enter(x.now, mode(x.Shared), x.Owner, int32(x.Count), millis(int64(x.Lease)))
+	default:
+		return l.Renew(x.now, x.hears, mode(x.Shared), x.Owner, int32(x.Count), x.lease, x.Token, !x.guarded)
+	}
+}
+
+// force frees what a master has, whoever has it.
+func (w *World) force(k *Case, m *Master) (reply twin.Reply) {
+	hears := func(o twin.Owner) bool { return w.hears(k, o) }
+	reply = m.Lock.Force(millis(w.Now), hears, w.Clock)
+	if !k.Tokens {
+		m.Lock.Counter = 1
+	}
+	return reply
+}
+
+// publish sends each hand-off to the client of its owner.
+func (w *World) publish(k *Case, m uint8, reply *twin.Reply) {
+	for _, to := range reply.HandOffs {
+		if to.Owner == 0 {
+			return
+		}
+		if !k.Tokens {
+			to.Token = 1
+		}
+		client := k.client(callerOf(to.Owner))
+		w.put(Message{
+			Master: m, Client: uint8(client), Channel: post, Kind: handOff,
+			Owner: to.Owner, Round: to.Round, Token: to.Token,
+		}, k.back(client, int(m)))
+	}
+}
+
+func outcome(o twin.Outcome, unsent bool) attempt.Outcome {
+	switch {
+	case unsent:
+		return attempt.Unsent
+	case o == twin.Done:
+		return attempt.Yes
+	case o == twin.Refused:
+		return attempt.No
+	}
+	return attempt.Errored
+}

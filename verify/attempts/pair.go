@@ -1,0 +1,146 @@
+package main
+
+import (
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/quorum"
+)
+
+// What a process does whose route is two sets of masters, as redlock does in several.go and pair.go, and
+// multilock in join.go: it waits for the lock in the first set, and for that in the second while it has the
+// first. Then both sets agree on a fencing token, and it has one hold, which ends when either half does. In
+// this search a process is two callers, one for each set.
+
+// half reports whether caller c is a half of a process: of each two, the first locks first.
+func (k *Case) half(c int) bool { return c < 2*k.Pairs }
+
+// second reports whether caller c begins when the one before it has the lock.
+func (k *Case) second(c int) bool { return k.half(c) && c%2 == 1 }
+
+// returns reports whether caller c may begin again when it has gone.
+func (k *Case) returns(c int) bool { return k.Comes > 0 || k.half(c) }
+
+// process reports whether two callers share a process.
+func (k *Case) process(a, b int) bool {
+	return k.client(a) == k.client(b) || k.half(a) && k.half(b) && a/2 == b/2
+}
+
+// holds reports whether caller c has the lock, together with its other half if there is one.
+func (w *World) holds(k *Case, c int) bool {
+	p := &w.Callers[c]
+	switch {
+	case k.second(c):
+		return false // the first one tells
+	case k.half(c):
+		return p.Joined && p.valid(w.Now) && w.Callers[c+1].valid(w.Now)
+	}
+	return p.valid(w.Now)
+}
+
+// wonHalf goes on when a half has its lock.
+func (w *World) wonHalf(k *Case, c int) {
+	if !k.second(c) {
+		w.start(k, c+1)
+		return
+	}
+	low := c - 1
+	if w.Callers[low].Token > w.Callers[c].Token {
+		low = c
+	}
+	p := &w.Callers[low]
+	to := w.Callers[low^1].Token
+	if p.Token == to {
+		w.joined(k, low)
+		return
+	}
+	p.Raising, p.Raised, p.Unraised = true, 0, 0
+	w.sendAll(k, Message{Client: uint8(low), Kind: raise, Owner: w.current(low), Token: to}, attempt.All(k.config(low).Masters))
+}
+
+// raised counts the answer of a master to the raise of a half's fencing counter to the token of the other.
+func (w *World) raised(k *Case, c int, x *Message) {
+	p := &w.Callers[c]
+	if !p.Raising || x.Owner != w.current(c) {
+		return
+	}
+	to, place := w.Callers[c^1].Token, k.place(c, int(x.Master))
+	if x.Outcome == attempt.Yes || x.Outcome == attempt.No && x.Token >= to {
+		p.Raised |= 1 << place
+	} else {
+		p.Unraised |= 1 << place
+	}
+	switch quorum.Vote(k.config(c).Masters, p.Raised.Len(), p.Unraised.Len()) {
+	case quorum.Won:
+		p.Raising, p.Token = false, to
+		w.joined(k, c)
+	case quorum.Lost:
+		w.step(k, c, attempt.Event{Kind: attempt.Lose}, 0)
+	}
+}
+
+// joined makes one hold of two, of which c is one. If a half was freed by force before, somebody else may have a
+// larger token by now, and rightly.
+func (w *World) joined(k *Case, c int) {
+	first := &w.Callers[c&^1]
+	first.Joined = true
+	w.noteText("C%d has the lock in both sets, token %d", c&^1, first.Token)
+	if k.Tokens && !first.Forced && !w.Callers[c|1].Forced && !w.Top.judge(first) {
+		w.violate(badToken)
+	}
+}
+
+// parted ends the other half of what has ended, or does not wait for it any more. Who did not have both yet
+// begins anew, unless it has given up.
+func (w *World) parted(k *Case, c int, was attempt.State) {
+	p, other := &w.Callers[c], &w.Callers[c^1]
+	if was != attempt.Held {
+		if k.second(c) && other.live() {
+			w.leave(k, c^1, 0)
+		}
+		return
+	}
+	if !other.live() && !other.contends() {
+		return
+	}
+	first := &w.Callers[c&^1]
+	again := !first.Joined && p.Why != attempt.Released
+	first.Joined, first.Raising, w.Callers[c|1].Raising = false, false, false
+	switch {
+	case !other.live() || p.Why == attempt.Released:
+		w.leave(k, c^1, 0)
+	default:
+		w.step(k, c^1, attempt.Event{Kind: attempt.Lose}, 0)
+	}
+	if again {
+		w.start(k, c&^1)
+	}
+}
+
+// refused reports whether caller c may not begin, since another route was heard of last that has no set in
+// common with its own: a client record lasts for longer than any lease.
+func (w *World) refused(k *Case, c int) bool {
+	if k.Pairs == 0 || k.half(c) || k.Unsafe {
+		return false
+	}
+	for o := range k.Callers {
+		p := &w.Callers[o]
+		if k.half(o) || k.masters(o)[0] == k.masters(c)[0] || !p.begun() {
+			continue
+		}
+		if !p.gone() || p.Crashed && w.hasLeft(k, o) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasLeft reports whether a master has anything of a caller.
+func (w *World) hasLeft(k *Case, c int) bool {
+	for m := range k.Masters {
+		for o := range w.Masters[m].owners() {
+			if callerOf(o) == c {
+				return true
+			}
+		}
+	}
+	return false
+}

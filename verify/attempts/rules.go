@@ -1,0 +1,170 @@
+package main
+
+// What must never be.
+const (
+	twoHolders  = "safety: two callers have the lock"
+	overtaken   = "order: a caller was let in before one that had come before it, and was in the line"
+	besideOne   = "safety: a writer has the lock, and not alone"
+	badToken    = "safety: a token is not above those of the holds before"
+	revived     = "safety: a hold that had ended came back"
+	overAlready = "safety: a hold began when its validity was over"
+	tooSlow     = "progress: it takes too many ticks until all are served"
+	noArrow     = "safety: a transition that is not in the table"
+	ignored     = "order: a lock is kept that somebody waits for, and nobody is about to say so"
+	residue     = "safety: something of an owner that has gone is left at a master that answered its release"
+)
+
+// check notes what is violated in a state.
+func (w *World) check(k *Case) {
+	holders, readers := 0, 0
+	for c := range k.Callers {
+		w.checkEntries(k, c)
+		if k.Enters > 0 {
+			w.checkCounts(k, c)
+		}
+	}
+	for c := range k.Callers {
+		p := &w.Callers[c]
+		if w.holds(k, c) {
+			holders++
+			readers += int(b2(p.Want.Shared))
+		}
+		// It may have stood in the queue of a master that had not granted it, but not of more.
+		if p.Barred && 2*w.has(k, c) > k.config(c).Masters {
+			w.violate(revived)
+		}
+	}
+	switch {
+	case holders <= 1 || readers == holders:
+	case readers > 0:
+		w.violate(besideOne)
+	default:
+		w.violate(twoHolders)
+	}
+	if k.ordered() {
+		w.line(k)
+		w.checkKept(k)
+	}
+	for m := range k.Masters {
+		for client := range k.Callers {
+			w.checkResidue(k, m, client)
+		}
+	}
+}
+
+// checkKept looks for a lock that is kept though others stand in the queue: its client has not heard of them,
+// and nothing is under way that says so.
+func (w *World) checkKept(k *Case) {
+	for m := range k.Masters {
+		l := &w.Masters[m].Lock
+		if k.keeping(l.Holder) && w.Callers[callerOf(l.Holder)].kept() && l.Queue[0].Owner != 0 && w.Messages.len() == 0 {
+			w.violate(ignored)
+		}
+	}
+}
+
+// has returns on how many masters a caller has what it had won.
+func (w *World) has(k *Case, c int) (n int) {
+	for m := range k.Masters {
+		if w.Masters[m].has(w.current(c)) {
+			n++
+		}
+	}
+	return n
+}
+
+// tops are the largest tokens of all holds so far, and of writers. Readers share theirs.
+type tops struct{ holds, writers int64 }
+
+// judge notes the token of a hold that begins. That of a writer is above those of all holds before, that
+// of a reader no smaller than those of the writers before.
+func (t *tops) judge(p *Caller) (ok bool) {
+	if p.Want.Shared {
+		ok = p.Token >= t.writers
+	} else {
+		ok = p.Token > t.holds
+		t.writers = max(t.writers, p.Token)
+	}
+	t.holds = max(t.holds, p.Token)
+	return ok
+}
+
+// checkResidue looks for what is left of owners of a client at a master that has answered all that
+// the client sent. Only an owner who still wants the lock may have something there. What was carried
+// out late, or came back with an older copy, is excused until it has gone.
+func (w *World) checkResidue(k *Case, m, client int) {
+	link := &w.Links[m][client]
+	i, _ := w.Messages.each(m, client, up)
+	if _, j := w.Messages.each(m, client, post); i < j {
+		return
+	}
+	any, found := false, false
+	p := &w.Masters[m]
+	for o := range p.owners() {
+		if c := callerOf(o); k.client(c) == client {
+			caller := &w.Callers[c]
+			any = true
+			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.kept())
+		}
+	}
+	if found && !link.Dirty {
+		w.violate(residue)
+	}
+	if !any {
+		link.Dirty = false
+	}
+}
+
+// goal reports whether all is well: nobody waits, and all masters are free.
+func (w *World) goal(k *Case) bool {
+	for c := range k.Callers {
+		if w.Callers[c].contends() || w.Callers[c].live() {
+			return false
+		}
+	}
+	for m := range k.Masters {
+		if !w.Masters[m].free() {
+			return false
+		}
+	}
+	return true
+}
+
+// advance lets time go on by a tick.
+func (w *World) advance(k *Case) {
+	w.Now++
+	if k.Clocks {
+		w.Clock++
+	}
+	for i := range w.Messages.len() {
+		if x := &w.Messages.list[i]; x.Due > 0 {
+			x.Due--
+		}
+	}
+	for c := range k.Callers {
+		w.tickClock(k, c)
+	}
+	for m := range k.Masters {
+		p := &w.Masters[m]
+		p.expire(w.Now)
+		if p.Saved {
+			p.Copy.expire(w.Now)
+		}
+		for client := range k.Callers {
+			w.silence(k, m, client)
+		}
+	}
+}
+
+// silence breaks a connection that has been frozen for long.
+func (w *World) silence(k *Case, m, client int) {
+	link := &w.Links[m][client]
+	if !link.Frozen || link.Down {
+		return
+	}
+	if link.Quiet--; link.Quiet == 0 {
+		w.breakLink(m, client, !k.Kills)
+		link.Down = true
+		w.noteText("the link of C%d to m%d is taken for broken", client, w.Masters[m].Name)
+	}
+}

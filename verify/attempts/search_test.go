@@ -1,0 +1,131 @@
+package main
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// toy is a graph of words. An edge that costs something is marked with !, one that is cut off with
+// ?, and where all is well with *. A state called "bad" is wrong. The order of the letters in a word
+// has no say.
+type toy map[string]string
+
+func key(word string) []byte {
+	letters := []byte(strings.Trim(word, "!?*"))
+	slices.Sort(letters)
+	return letters
+}
+
+func (g toy) edge(word string) edge {
+	e := edge{
+		key: key(word), free: !strings.Contains(word, "!"), cut: strings.Contains(word, "?"),
+		goal: strings.Contains(word, "*"),
+	}
+	if string(e.key) == string(key("bad")) {
+		e.wrong = "bad"
+	}
+	return e
+}
+
+func (g toy) first() edge { return g.edge("start") }
+
+func (g toy) next(from []byte, emit func(edge)) {
+	for word, to := range g {
+		if string(key(word)) == string(from) {
+			for to := range strings.FieldsSeq(to) {
+				emit(g.edge(to))
+			}
+		}
+	}
+}
+
+func TestSearch(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		graph  toy
+		wrong  string
+		states int
+		trace  string
+	}{
+		{"all is well", toy{"start": "a b", "a": "end*", "b": "a"}, "", 4, ""},
+		{"a circle", toy{"start": "a", "a": "b", "b": "a end*"}, "", 4, ""},
+		{"what is alike is one", toy{"start": "ab ba end*", "ab": "end*"}, "", 3, ""},
+		{"an unsafe state, the shortest way", toy{"start": "a b end*", "a": "b", "b": "bad"}, "bad", 5, "arstt b abd"},
+		{"an unsafe state behind a fault", toy{"start": "a! end*", "a": "bad"}, "bad", 4, "arstt a abd"},
+		{"an unsafe step to a state that is known", toy{"start": "a bad"}, "bad", 3, "arstt abd"},
+		{"a trap", toy{"start": "a end*", "a": "b", "b": "a"}, trapped, 4, "arstt a"},
+		{"a trap from the start", toy{"start": "a", "a": "start"}, trapped, 2, "arstt"},
+		{"a fault is no way out", toy{"start": "a end*", "a": "end!*"}, trapped, 3, "arstt a"},
+		{"a fault into a trap", toy{"start": "a! end*", "a": "a"}, trapped, 3, "arstt a"},
+		{"cut off", toy{"start": "a end*", "a": "b?"}, cutOff, 3, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := search([]system{test.graph, test.graph}, 100)
+			var trace []string
+			for _, id := range f.trace {
+				trace = append(trace, string(f.store.key(id)))
+			}
+			if got := strings.Join(trace, " "); f.wrong != test.wrong || f.states != test.states || got != test.trace {
+				t.Errorf("%q after %q, %d states; want %q after %q, %d", f.wrong, got, f.states, test.wrong, test.trace, test.states)
+			}
+		})
+	}
+}
+
+// TestExpect: steps are counted as chance has them, from the state that is worst.
+func TestExpect(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		graph toy
+		want  float64
+	}{
+		{"two ways", toy{"start": "a end*", "a": "b", "b": "end*"}, 2},
+		{"a circle", toy{"start": "a", "a": "b end*", "b": "a"}, 4},
+		{"a fault does not help", toy{"start": "a", "a": "b end!*", "b": "a end*"}, 5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := search([]system{test.graph}, 100)
+			if got, _ := f.graph.expect(); math.Abs(got-test.want) > 0.01 {
+				t.Errorf("%.2f steps, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// number is a graph without end.
+type number struct{}
+
+func (number) first() edge { return edge{key: []byte{0, 0}, goal: true, free: true} }
+
+func (number) next(from []byte, emit func(edge)) {
+	n := int(from[0])<<8 + int(from[1])
+	for _, to := range []int{2*n + 1, 2*n + 2} {
+		emit(edge{key: []byte{byte(to >> 8), byte(to)}, goal: true, free: true})
+	}
+}
+
+// TestTooManyStates: what was not seen is no verdict.
+func TestTooManyStates(t *testing.T) {
+	if f := search([]system{number{}}, 9000); f.wrong != cutOff || f.cut == 0 || f.states <= 9000 {
+		t.Errorf("%q with %d states, %d left; want %q with some more than 9000", f.wrong, f.states, f.cut, cutOff)
+	}
+}
+
+// TestSearchTwice: a search finds the same each time, however many work on it.
+func TestSearchTwice(t *testing.T) {
+	k := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: restart}.ready()
+	one, two := search([]system{newWorker(k)}, limit), search([]system{newWorker(k), newWorker(k)}, limit)
+	if one.wrong != "" || one.states < 10_000 {
+		t.Errorf("%q in %d states, want nothing in more than 10000", one.wrong, one.states)
+	}
+	if one.states != two.states || one.edges != two.edges || one.depth != two.depth {
+		t.Errorf("%d states, %d edges, depth %d; then %d, %d, %d", one.states, one.edges, one.depth, two.states, two.edges, two.depth)
+	}
+	for id := range one.store.len() {
+		if string(one.store.key(uint32(id))) != string(two.store.key(uint32(id))) {
+			t.Fatalf("state %d is another the second time", id)
+		}
+	}
+}
