@@ -133,6 +133,17 @@ func (c *Attempt) Step(conf *Config, now clock.Instant, ev *Event, out *Effects)
 		if c.has() {
 			c.end(conf, now, Lost, out)
 		}
+	case End:
+		c.over(conf, now, out)
+	}
+}
+
+// over gives back what the client has, or gives up what it wants.
+func (c *Attempt) over(conf *Config, now clock.Instant, out *Effects) {
+	if c.has() {
+		c.end(conf, now, Released, out)
+	} else {
+		c.end(conf, now, GivenUp, out)
 	}
 }
 

@@ -82,14 +82,15 @@ func (c *Attempt) enter(conf *Config, now clock.Instant, ev *Event, out *Effects
 // leave takes an entry away. With the last one the caller gives up, or the hold is given back.
 func (c *Attempt) leave(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	i := c.Find(ev.Key)
-	if i < 0 {
-		return
+	if i >= 0 {
+		c.remove(i)
 	}
-	c.remove(i)
 	switch {
-	case c.State == Ended:
+	case c.State == Idle: // nobody has been asked for it yet
+		c.over(conf, now, out)
+	case c.State == Ended, i < 0:
 	case c.State != Held:
-		c.end(conf, now, GivenUp, out)
+		c.over(conf, now, out)
 	default:
 		c.changed(conf, now, ev, out)
 	}

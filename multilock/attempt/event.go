@@ -107,6 +107,7 @@ const (
 	Renew                 // a renewal is to be made: the one that is due, or for Lease if that is not 0
 	Downgrade             // the hold is a reader's from now on, and a renewal is to be made for that
 	Lose                  // the hold is lost, whatever its masters say: as with the other of two that are one
+	End                   // nobody is to have the lock any more: as when the client is closed
 )
 
 // Event is something that happened to an [Attempt].

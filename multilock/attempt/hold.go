@@ -60,6 +60,9 @@ func (c *Attempt) told(conf *Config, now clock.Instant, r *Round, ev *Event, out
 	result := r.tally(conf, ev)
 	if result == Denied && c.has() && r.Shared != c.Want.Shared {
 		result = Failed // masters that share the lock by now know no writer
+		if r.Command == Count {
+			c.Counted = 0 // nor its hold count, which they are told again
+		}
 	}
 	if result == Pending {
 		return

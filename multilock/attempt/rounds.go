@@ -53,15 +53,12 @@ const (
 // maxRounds are remembered; older ones are out of date.
 const maxRounds = 8
 
-// send sends r to the masters in at, as the next round. What is forgotten for it has failed, so that whoever waits is
-// told.
+// send sends r to the masters in at, as the next round.
 func (c *Attempt) send(now clock.Instant, at Set, r Round, out *Effects) {
-	if first := &c.Rounds[0]; first.Command >= Extend && !first.Settled {
-		out.Settled, out.Result = first.Number, Failed
-	}
 	c.Round++
 	r.Number, r.Sent, r.Shared = c.Round, now, c.Want.Shared
-	copy(c.Rounds[:], c.Rounds[1:])
+	first := c.oldest()
+	copy(c.Rounds[first:], c.Rounds[first+1:])
 	c.Rounds[maxRounds-1] = r
 	out.Send, out.Round = at, r
 	for i := range c.Masters {
@@ -69,6 +66,22 @@ func (c *Attempt) send(now clock.Instant, at Set, r Round, out *Effects) {
 			c.Masters[i].Open++
 		}
 	}
+}
+
+// oldest returns the place of the round that is forgotten for the next one: the first whose answers only concern
+// whoever waits for it. More than one of the others is seldom under way, and what becomes of the last is enough.
+func (c *Attempt) oldest() int {
+	for i := range c.Rounds {
+		if r := &c.Rounds[i]; r.Settled || r.Command < Extend || r.Command == Extend && !r.Renewal {
+			return i
+		}
+	}
+	for i := range c.Rounds {
+		if c.Rounds[i].Command == Extend {
+			return i
+		}
+	}
+	return 0
 }
 
 // round returns a round of this owner, nil if it is forgotten.

@@ -40,6 +40,7 @@ type Arrow struct {
 // Arrows are all of them. A step that leaves the state as it is needs no arrow.
 var Arrows = []Arrow{
 	{Idle, Asking, "start"},
+	{Idle, Ended, "given up"},
 
 	{Asking, Waiting, "round lost"},
 	{Asking, Minority, "some votes, or a hand-off"},

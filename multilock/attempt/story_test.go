@@ -205,8 +205,8 @@ func (s *story) event(w []string) *Event {
 		ev.Kind, ev.Delay = Hint, s.time(w[1])
 	case "doubt":
 		ev.Kind, ev.Master = Doubt, s.number(w[1][1:])-1
-	case "due", "wanted", "renew", "downgrade", "lose":
-		ev.Kind = map[string]Kind{"due": Due, "wanted": Wanted, "renew": Renew, "downgrade": Downgrade, "lose": Lose}[w[0]]
+	case "due", "wanted", "renew", "downgrade", "lose", "end":
+		ev.Kind = map[string]Kind{"due": Due, "wanted": Wanted, "renew": Renew, "downgrade": Downgrade, "lose": Lose, "end": End}[w[0]]
 	default:
 		s.wrong = "what is " + w[0]
 	}

@@ -43,7 +43,9 @@ func (w *walk) next() Event {
 	ev.Key = w.IntN(3)
 	switch n := w.IntN(100); {
 	case w.State == Idle:
-		ev.Kind = Start
+		if ev.Kind = Start; n == 0 {
+			ev.Kind = []Kind{Leave, End}[w.IntN(2)]
+		}
 	case n < 60 && len(w.open) > 0:
 		i := w.IntN(min(len(w.open), 2*w.conf.Masters))
 		answer := w.open[i]
@@ -61,7 +63,7 @@ func (w *walk) next() Event {
 			ev.Kind = Due
 		}
 	case n < 74:
-		ev.Kind = []Kind{Hint, Doubt, Wanted, Downgrade, Lose}[w.IntN(5)]
+		ev.Kind = []Kind{Hint, Doubt, Wanted, Downgrade, Lose, End}[w.IntN(6)]
 		ev.Delay, ev.Master = time.Duration(w.Int64N(int64(20*time.Millisecond))), w.IntN(w.conf.Masters)
 	case n < 82:
 		ev.Kind, ev.Keep, ev.Shared = []Kind{Enter, Enter, Leave}[w.IntN(3)], true, w.Want.Shared
