@@ -17,25 +17,23 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/redlock/internal/witness"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
 // Max is the largest number of masters.
-const Max = protocol.Max
+const Max = attempt.Max
 
 // Set is a set of masters.
-type Set = protocol.Set
+type Set = attempt.Set
 
 // Masters are the masters of one client.
 type Masters struct {
-	ID      string // of the client, a uuid: the first part of each of its owners
-	Nodes   []*node.Node
-	Log     *slog.Logger
-	Witness *witness.Witness // nil but in tests
+	ID    string // of the client, a uuid: the first part of each of its owners
+	Nodes []*node.Node
+	Log   *slog.Logger
 
 	timed atomic.Bool // see KnowsTime
 
@@ -46,14 +44,14 @@ type Masters struct {
 
 // New makes the masters of a new client, at least 1 and at most Max.
 func New(nodes []*node.Node, log *slog.Logger) *Masters {
-	return &Masters{ID: uuid.NewString(), Nodes: nodes, Log: log, Witness: witness.New(), closing: make(chan struct{})}
+	return &Masters{ID: uuid.NewString(), Nodes: nodes, Log: log, closing: make(chan struct{})}
 }
 
 // Len returns the number of masters, N.
 func (m *Masters) Len() int { return len(m.Nodes) }
 
 // All returns the set of all masters.
-func (m *Masters) All() Set { return protocol.All(len(m.Nodes)) }
+func (m *Masters) All() Set { return attempt.All(len(m.Nodes)) }
 
 // Majority reports whether k masters are one.
 func (m *Masters) Majority(k int) bool { return quorum.Vote(len(m.Nodes), k, 0) == quorum.Won }
@@ -115,9 +113,6 @@ func (m *Masters) Disconnect() {
 		wg.Go(n.Close)
 	}
 	wg.Wait()
-	if m.Witness != nil {
-		m.Witness.Close()
-	}
 }
 
 // Send sends cmd to the masters in at.
@@ -129,9 +124,6 @@ func (m *Masters) Send(cmd *script.Command, at Set, to node.Receiver) {
 // Those that are down come first: they answer at once that they got nothing, so that a vote which the
 // others decide claims nothing there.
 func (m *Masters) Deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
-	if m.Witness != nil {
-		to = m.Witness.Sending(cmd, at, to)
-	}
 	var down Set
 	for i, n := range m.Nodes {
 		if at.Has(i) && n.Down() {
