@@ -60,6 +60,7 @@ type driver struct {
 	firstRound   round
 	firstMessage [1]message
 	firstEntry   [1]attempt.Entry
+	masters      [5]attempt.Master
 }
 
 // message is what is to be done when its turn comes.
@@ -92,7 +93,10 @@ func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan
 	d.state.Want = attempt.Want{
 		Lease: req.Lease, Wait: !since.IsZero(), Shared: req.Shared, Keep: m.conf.Keep > 0 && !req.Shared && !d.slot,
 	}
-	d.state.Entries = d.firstEntry[:0]
+	d.state.Entries, d.state.Masters = d.firstEntry[:0], d.masters[:min(len(d.masters), len(m.Nodes))]
+	if len(m.Nodes) > len(d.masters) {
+		d.state.Masters = make([]attempt.Master, len(m.Nodes))
+	}
 	d.idle.L, d.outbox = &d.mu, d.firstMessage[:0]
 	return d
 }

@@ -83,7 +83,7 @@ func (d *driver) postRenewalLocked(r *round) {
 func (all *renewals) addLocked(r *round) {
 	last := r.d.lastLocked()
 	all.rounds = append(all.rounds, r)
-	all.holds = append(all.holds, script.Renewal{Owner: r.d.owner, Count: last.Count, Token: last.Token})
+	all.holds = append(all.holds, script.Renewal{Owner: r.d.owner, Count: int(last.Count), Token: last.Token})
 }
 
 // Answer implements [node.Receiver].

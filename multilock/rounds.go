@@ -31,6 +31,7 @@ type round struct {
 	done   chan struct{}       // closed when it is settled, nil: nobody waits for it
 	ends   *Hold               // that a release follows, nil: nobody had it
 	told   *renewalTrace       // nil: it is not traced
+	healed Set                 // masters where a renewal has set the hold again
 }
 
 // roundLocked makes the round that a step wants sent, and puts its command into the outbox, with what is to be done
@@ -59,8 +60,8 @@ func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *rou
 	case attempt.Count:
 		d.count = r
 		r.begin(script.Unsent)
-		if r.op, msg.cmd = "lock", d.owner.Enter(want.Lease, want.Count); want.Lease == 0 {
-			r.op, msg.cmd = "unlock", d.owner.Leave(want.Count)
+		if r.op, msg.cmd = "lock", d.owner.Enter(want.Lease, int(want.Count)); want.Lease == 0 {
+			r.op, msg.cmd = "unlock", d.owner.Leave(int(want.Count))
 		}
 	case attempt.Release:
 		r.ends = msg.ended
@@ -162,11 +163,14 @@ func (r *round) Answer(i int, a script.Answer) {
 		r.trace.voted(i, a)
 	}
 	if r.try == d.state.Try {
-		if asks {
+		if !asks {
+			r.ballot.Put(i, a)
+		} else if a.Outcome != script.Refused || d.m.owners.find(a.Holder) != d { // else an owner that it gave up, for a moment
 			d.ballot.Put(i, a)
 			d.watchLocked(a)
-		} else {
-			r.ballot.Put(i, a)
+		}
+		if len(a.Renewed) > 0 {
+			r.healed |= 1 << i
 		}
 		d.advanceLocked(&attempt.Event{
 			Kind: attempt.Answer, Master: i, Try: r.try, Round: r.number,

@@ -299,12 +299,7 @@ func (t *renewalTrace) settledLocked(r *round) {
 	now := time.Now()
 	e := redlocktrace.Renewed{
 		Hold: h.aboutLocked(), For: t.what, Time: now, Left: max(0, t.left), Took: now.Sub(t.sent),
-		Result: redlocktrace.ResultConfirmed, Validity: max(0, h.m.left(h.state.Until)),
-	}
-	for i, node := range h.m.Nodes {
-		if a := r.ballot.At(i); r.ballot.In.Has(i) && len(a.Renewed) > 0 {
-			e.Healed = append(e.Healed, node.Name())
-		}
+		Result: redlocktrace.ResultConfirmed, Validity: max(0, h.m.left(h.state.Until)), Healed: h.m.namesOf(r.healed),
 	}
 	switch {
 	case r.err == nil:

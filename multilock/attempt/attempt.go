@@ -19,7 +19,7 @@ type Want struct {
 // caller waits, it stands in the queues of the masters, which hand the lock off. Each yes and each hand-off is a
 // vote that is valid for a time, and the lock is held as long as a majority of the votes is.
 //
-// The zero Attempt with its Want set is Idle.
+// The zero Attempt with its Want set, and room for its Masters, is Idle.
 //
 // Source: docs/algorithm.md.
 type Attempt struct {
@@ -58,33 +58,31 @@ type Attempt struct {
 	RenewAt   clock.Instant
 	KeepUntil clock.Instant // in Kept
 	Entries   []Entry       // who share the hold, the first of them from Start on
-	Counted   int           // the hold count that the masters were told last
+	Counted   int32         // the hold count that the masters were told last
 
 	Rounds  [maxRounds]Round // the last ones; none has Number 0
-	Masters [Max]Master
+	Masters []Master         // of Config
 }
 
 // Master is what an attempt knows of a master.
 type Master struct {
-	// Its vote.
-	Until     clock.Instant // of the vote
-	Voted     bool
-	HandedOff bool // the vote is a hand-off
-
-	Answered bool  // a round of this owner
-	Reached  bool  // it may have an entry in its queue, or a hold
-	Open     int32 // commands that are not answered
+	Until clock.Instant // of its vote
+	Token int64         // the largest fencing counter that it answered to this owner
+	Open  int32         // commands that are not answered
 
 	// What it said last, to this owner or an earlier one.
+	Ahead    int32 // how many stand before the caller in its queue
+	Holder   Holder
+	Free     clock.Instant // when the lock is free there
 	Said     bool
 	Latest   bool // to this owner's last round
 	Hopeless bool
 	Outcome  Outcome
-	Holder   Holder
-	Free     clock.Instant // when the lock is free there
-	Ahead    int32         // how many stand before the caller in its queue
 
-	Token int64 // the largest fencing counter that it answered to this owner
+	Voted     bool
+	HandedOff bool // the vote is a hand-off
+	Answered  bool // a round of this owner
+	Reached   bool // it may have an entry in its queue, or a hold
 }
 
 // Step is the whole life of an attempt. It takes what happened at an instant, and says what to
@@ -219,7 +217,7 @@ func (c *Attempt) due(conf *Config, now clock.Instant, ev *Event, out *Effects) 
 		c.backOff(conf, now, ev, out)
 	case c.State == Paused && reached(now, c.AskAt):
 		c.State = Asking
-		c.Masters = [Max]Master{} // each try is judged by its own answers
+		clear(c.Masters) // each try is judged by its own answers
 		c.ask(conf, now, ev, out)
 	case (c.State == Waiting || c.State == Minority) && reached(now, c.AskAt):
 		c.takeStock(conf, out)

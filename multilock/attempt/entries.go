@@ -114,7 +114,7 @@ func (c *Attempt) count(conf *Config, now clock.Instant, out *Effects) {
 			return
 		}
 	}
-	r := Round{Command: Count, Count: len(c.Entries)}
+	r := Round{Command: Count, Count: int32(len(c.Entries))}
 	for i := range c.Entries {
 		if e := &c.Entries[i]; e.State == Asked {
 			e.Round = c.Round + 1

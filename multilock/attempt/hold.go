@@ -34,7 +34,7 @@ func (c *Attempt) Last() int64 { return c.Token + c.Spare }
 
 // renew makes a renewal: the one that is due, or one for a caller, which leaves that as it is.
 func (c *Attempt) renew(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	r := Round{Command: Extend, Lease: ev.Lease, Token: c.Last(), Count: len(c.Entries)}
+	r := Round{Command: Extend, Lease: ev.Lease, Token: c.Last(), Count: int32(len(c.Entries))}
 	if ev.Kind == Downgrade {
 		c.Want.Shared = true // at once: a reader may only do less
 	}

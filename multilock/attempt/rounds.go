@@ -27,16 +27,16 @@ func (c Command) String() string {
 
 // Round is one command to all masters, and what they answered.
 type Round struct {
-	Number  uint32
-	Command Command
-	Sent    clock.Instant
-	Lease   time.Duration // of Ask and Register: for which the lock may be handed off
-	Token   int64         // of Raise and Extend
-	Count   int           // of Extend and Count: the hold count
-	Shared  bool          // it was sent for a reader
+	Sent   clock.Instant
+	Lease  time.Duration // of Ask and Register: for which the lock may be handed off
+	Token  int64         // of Raise and Extend
+	Number uint32
+	Count  int32 // of Extend and Count: the hold count
 
 	Yes, No, Silent Set // what masters answered
-	Renewal         bool
+	Command         Command
+	Shared          bool // it was sent for a reader
+	Renewal         bool // it is one that was due
 	Settled         bool
 }
 

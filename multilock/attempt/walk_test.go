@@ -28,6 +28,7 @@ type walk struct {
 func newWalk(seed uint64, took map[Arrow]bool) *walk {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := &walk{Rand: r, conf: Config{Masters: 1 + r.IntN(Max), Keep: time.Second, Times: Usual}, sent: map[uint32]Round{}, took: took}
+	w.Masters = make([]Master, w.conf.Masters)
 	w.now = clock.Instant{}.Add(time.Duration(r.Int64N(int64(100*time.Hour))) - 50*time.Hour)
 	w.Want = Want{
 		Lease: []time.Duration{5, 100, 1000, 30000}[r.IntN(4)] * time.Millisecond,
@@ -218,9 +219,10 @@ func TestStepsDoNotAllocate(t *testing.T) {
 			steps = append(steps, step{w.now, ev})
 			w.step(&ev, &out)
 		}
-		room := make([]Entry, 0, 300)
+		room, masters := make([]Entry, 0, 300), make([]Master, conf.Masters)
 		if got := testing.AllocsPerRun(1, func() {
-			c := Attempt{Want: want, Entries: room}
+			clear(masters)
+			c := Attempt{Want: want, Entries: room, Masters: masters}
 			for i := range steps {
 				c.Step(&conf, steps[i].now, &steps[i].ev, &out)
 			}

@@ -97,7 +97,8 @@ func (w *World) sendAll(k *Case, x Message, at attempt.Set) {
 func (w *World) start(k *Case, c int) {
 	p := &w.Callers[c]
 	p.Last++
-	p.Attempt = attempt.Attempt{Want: k.want(c), Entries: p.room[:0]}
+	p.Attempt = attempt.Attempt{Want: k.want(c), Entries: p.room[:0], Masters: p.masters[:k.config(c).Masters]}
+	clear(p.Masters)
 	p.Forced, p.Barred, p.Meant, p.Joined, p.Raising = false, false, false, false, false
 	p.entries = entries{room: p.room}
 	w.step(k, c, attempt.Event{Kind: attempt.Start, Key: uint8(0), Wish: k.wish(c, 0)}, 0)

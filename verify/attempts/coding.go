@@ -58,6 +58,9 @@ func (c *coder) caller(i int) {
 
 func (c *coder) attempt(caller int, of *Caller) {
 	p := &of.Attempt
+	if c.reading {
+		p.Masters = of.masters[:c.k.config(caller).Masters]
+	}
 	most := uint8(4) // more change nothing
 	if !c.k.want(caller).Wait {
 		most = 15
@@ -156,7 +159,7 @@ func (c *coder) rounds(caller int, of *Caller) {
 		case attempt.Raise:
 			r.Token = c.token(r.Token)
 		default:
-			r.Count = c.small(r.Count)
+			r.Count = int32(c.small(int(r.Count)))
 			if c.flags(&full); c.reading && full {
 				r.Lease = ticks(c.k.lease(caller))
 			}

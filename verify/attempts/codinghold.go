@@ -20,15 +20,15 @@ func (c *coder) entries(caller int, of *Caller) {
 	if c.flags(&p.Due, &watched, &limited); p.Due {
 		p.RenewAt = c.instant(p.RenewAt)
 	}
-	shared := len(p.Entries)
+	shared, counted := len(p.Entries), int(p.Counted)
 	if c.k.Enters == 0 && c.k.Keepers == 0 {
 		of.Inside, shared = 1, 1
-		p.Counted = 1
+		counted = 1
 	} else {
 		of.Inside, of.Orphaned = c.u8(of.Inside), c.u8(of.Orphaned)
-		two(c, &shared, &p.Counted)
+		two(c, &shared, &counted)
 	}
-	if c.reading {
+	if p.Counted = int32(counted); c.reading {
 		p.Entries = of.room[:shared]
 		p.Wish = attempt.Wish{Watched: watched, Lease: ticks(c.k.lease(caller))}
 		if limited {

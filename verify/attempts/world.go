@@ -49,9 +49,10 @@ type World struct {
 // Its client is its own, unless the case says that callers stand in line.
 type Caller struct {
 	attempt.Attempt
-	Last   uint32 // its last owner, of those that were its own
-	Since  int64  // when it began to wait: its place in the queue
-	Placed bool   // nobody who came later may be let in before it
+	masters [maxMasters]attempt.Master // of the attempt
+	Last    uint32                     // its last owner, of those that were its own
+	Since   int64                      // when it began to wait: its place in the queue
+	Placed  bool                       // nobody who came later may be let in before it
 
 	entries                 // what is known of them otherwise
 	Forced  bool            // a lock of its owner was freed by force: it may not exclude anybody
@@ -152,6 +153,7 @@ func (w *World) copyTo(to *World, k *Case) {
 	for c := range k.Callers {
 		to.Callers[c] = w.Callers[c]
 		to.Callers[c].Entries = to.Callers[c].room[:len(w.Callers[c].Entries)]
+		to.Callers[c].Attempt.Masters = to.Callers[c].masters[:len(w.Callers[c].Attempt.Masters)]
 	}
 	for m := range k.Masters {
 		from, to := &w.Masters[m], &to.Masters[m]
