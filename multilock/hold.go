@@ -344,7 +344,11 @@ func (h *Hold) Orphan(e Entry) (mistake bool) {
 		return false
 	}
 	watched := h.state.Watched
-	if mistake = h.state.Leak(e); watched {
+	mistake = h.state.Leak(e)
+	if w := h.m.Witness; w != nil {
+		w.Changed(&h.state)
+	}
+	if watched {
 		h.m.dog.schedule(h.driver)
 	}
 	return mistake

@@ -89,5 +89,8 @@ func (h *Hold) raiseTo(ctx context.Context, token int64) error {
 	defer h.mu.Unlock()
 	h.token = token
 	h.state.Token, h.state.Spare = token, 0
+	if w := h.m.Witness; w != nil {
+		w.Changed(&h.state)
+	}
 	return nil
 }

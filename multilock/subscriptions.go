@@ -66,6 +66,9 @@ func (m *Masters) canBeTold() bool {
 // released: the release that the owner sent should come after the hand-off, but may not at a master
 // that does not let old connections be killed.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
+	if m.Witness != nil {
+		defer m.Witness.Message(i, h)()
+	}
 	if d := m.owners.find(h.Owner); d == nil || d.key != h.Key {
 		m.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner, h.Token), poll.Nobody{}, i)
 	} else {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"example.com/redlock/internal/witness"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
@@ -31,9 +32,10 @@ type Set = attempt.Set
 
 // Masters are the masters of one client.
 type Masters struct {
-	ID    string // of the client, a uuid: the first part of each of its owners
-	Nodes []*node.Node
-	Log   *slog.Logger
+	ID      string // of the client, a uuid: the first part of each of its owners
+	Nodes   []*node.Node
+	Log     *slog.Logger
+	Witness *witness.Witness // nil but in tests
 
 	timed atomic.Bool // see KnowsTime
 
@@ -44,7 +46,7 @@ type Masters struct {
 
 // New makes the masters of a new client, at least 1 and at most Max.
 func New(nodes []*node.Node, log *slog.Logger) *Masters {
-	return &Masters{ID: uuid.NewString(), Nodes: nodes, Log: log, closing: make(chan struct{})}
+	return &Masters{ID: uuid.NewString(), Nodes: nodes, Log: log, Witness: witness.New(), closing: make(chan struct{})}
 }
 
 // Len returns the number of masters, N.
@@ -113,6 +115,9 @@ func (m *Masters) Disconnect() {
 		wg.Go(n.Close)
 	}
 	wg.Wait()
+	if m.Witness != nil {
+		m.Witness.Close()
+	}
 }
 
 // Send sends cmd to the masters in at.
@@ -124,6 +129,9 @@ func (m *Masters) Send(cmd *script.Command, at Set, to node.Receiver) {
 // Those that are down come first: they answer at once that they got nothing, so that a vote which the
 // others decide claims nothing there.
 func (m *Masters) Deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
+	if m.Witness != nil {
+		to = m.Witness.Sending(cmd, at, to)
+	}
 	var down Set
 	for i, n := range m.Nodes {
 		if at.Has(i) && n.Down() {
