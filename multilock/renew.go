@@ -89,12 +89,12 @@ func (all *renewals) addLocked(r *round) {
 // Answer implements [node.Receiver].
 func (all *renewals) Answer(i int, a script.Answer) {
 	for n, r := range all.rounds {
-		r.Answer(i, renewed(a, n, r))
+		r.Answer(i, renewed(a, n))
 	}
 }
 
 // renewed returns what a says of the n-th hold.
-func renewed(a script.Answer, n int, r *round) script.Answer {
+func renewed(a script.Answer, n int) script.Answer {
 	if a.Outcome != script.Done {
 		return a
 	}
