@@ -73,20 +73,33 @@ func TestRoundsFallOnAGrid(t *testing.T) {
 	}
 }
 
-// The picture of the states is that of the table.
+// The picture of the states in docs/algorithm.md is that of the table.
+//
+//	go test ./multilock/attempt -run TestPicture -update
 func TestPicture(t *testing.T) {
-	const file = "testdata/states.mermaid"
+	const page = "../../docs/algorithm.md"
+	was, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(was), "<!-- states: attempt -->\n")
+	_, after, closed := strings.Cut(rest, "<!-- /states -->\n")
+	if !ok || !closed {
+		t.Fatalf("%s has no place for the picture", page)
+	}
 	lines := []string{"stateDiagram-v2", "[*] --> idle"}
 	for _, a := range Arrows {
 		lines = append(lines, fmt.Sprintf("%v --> %v: %s", a.From, a.To, a.Why))
 	}
-	text := strings.Join(append(lines, "ended --> [*]"), "\n    ") + "\n"
-	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+	picture := strings.Join(append(lines, "ended --> [*]"), "\n    ")
+	text := before + "<!-- states: attempt -->\n```mermaid\n" + picture + "\n```\n<!-- /states -->\n" + after
+	if text == string(was) {
+		return
 	}
-	if was, err := os.ReadFile(file); err != nil || string(was) != text {
-		t.Errorf("%s shows other states than the table (%v); -update writes it", file, err)
+	if !*update {
+		t.Fatalf("%s shows other states than the table; -update writes them", page)
+	}
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
