@@ -25,7 +25,7 @@ type Owner struct {
 	id   any // ID
 
 	from  uint64 // what its rounds are counted from
-	named bool   // an ask names it, or a release that enters it into the queue
+	named bool   // an ask names it
 }
 
 // NewOwner makes an owner. An id must be used once only, for one key.
@@ -156,26 +156,6 @@ func (o *Owner) release(token any, waited bool) *Command {
 
 // hasWaited is what the release of a writer says that may be in the queue.
 var hasWaited any = "waited"
-
-// ReleaseTo is Release, and enters next into the queue before the lock is handed to the first in it.
-func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Release(token, since).enters(next, entry)
-}
-
-// YieldTo is Yield, and enters next into the queue.
-func (o *Owner) YieldTo(since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Yield(since).enters(next, entry)
-}
-
-// enters has a release enter next into the queue.
-func (c *Command) enters(next *Owner, entry QueueEntry) *Command {
-	if len(c.args) == 2 {
-		c.args = append(c.args, nothing) // it has not waited
-	}
-	c.next, next.named = next.ID, true
-	c.args = append(c.args, next.id, entry.Proposal)
-	return c.queues(next, entry)
-}
 
 // Force releases the lock at key, whoever has it, and keeps that owner from healing it. Whoever
 // has it next gets a fencing token above token.
