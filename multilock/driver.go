@@ -25,55 +25,53 @@ import (
 type driver struct {
 	m       *Masters
 	key     string
-	line    string    // in which its caller stands, if it waits
-	slot    bool      // the lock is a slot of a semaphore
-	since   time.Time // when its caller began to wait, by the masters' clocks; zero: it does not wait
-	entry   Entry     // its caller's
-	wish    attempt.Wish
+	since   int64         // when its caller began to wait, by the masters' clocks, in µs; 0: it does not wait
+	slot    bool          // the lock is a slot of a semaphore
 	decided chan struct{} // told when it is held, or has ended, and of a slot also when it has to wait
 
-	mu       sync.Mutex
-	state    attempt.Attempt
-	owner    *script.Owner
-	ballot   poll.Ballot         // the last answer of each master that was asked for the lock
-	raise    *round              // of the fencing counter, nil before the first
-	count    *round              // that sets the hold count, nil if none is under way
-	split    *poll.MajorityError // why the last try was lost, while it is Paused
-	watching bool                // Redisson's channel
-	hold     *Hold               // that its caller has, or the last one had; nil before the first
-	visit    visit               // the watchdog's
-	trace    *attemptTrace       // nil: it is not traced
+	mu    sync.Mutex
+	state attempt.Attempt
+	owner *script.Owner
+	hold  *Hold // that its caller has, or the last one had; nil before the first
 
-	timer *time.Timer // for what is due next, once something is
-	armed bool
+	ballot poll.Ballot         // the last answer of each master that was asked for the lock
+	raise  *round              // of the fencing counter, nil before the first
+	count  *round              // that sets the hold count, nil if none is under way
+	split  *poll.MajorityError // why the last try was lost, while it is Paused
+	visit  visit               // the watchdog's
+	trace  *attemptTrace       // nil: it is not traced
+
+	timer *time.Timer   // for what is due next, once something is
 	wakes clock.Instant // when it fires, if it is armed
 
-	outbox   []message
-	stock    *stock // to be told to the log by the next flush
-	gathered bool   // what it sends is left to Node.Flush
-	flushing bool
-	asked    bool      // the first of it was sent
-	idle     sync.Cond // told when flushing ends, and when asked is set
+	outbox []message
+	stock  *stock        // to be told to the log by the next flush
+	idle   chan struct{} // closed when flushing ends, and when asked is set; nil: nobody waits for that
 
-	// Most locks are free, and need one round and two messages.
+	armed    bool
+	watching bool // Redisson's channel
+	flushing bool
+	asked    bool // the first of what it sends was sent
+	gathered bool // what it sends is left to Node.Flush
+
+	// Most locks are free, and need no more than this.
 	first        Hold
-	firstRound   round
 	firstMessage [1]message
-	firstEntry   [1]attempt.Entry
+	firstEntry   [1]attempt.Entry // its caller's, which is not yet in the attempt before start
+	firstRounds  [2]attempt.Round
 	masters      [5]attempt.Master
 }
 
 // message is what is to be done when its turn comes.
 type message struct {
-	ended *Hold // whose entries are told first, and which the client forgets in the end
-
-	ahead bool // of the command, those ask who are next in the client's line
-	cmd   *script.Command
-	at    Set
-	to    node.Receiver
-
-	unkept  bool  // it was kept, and the client forgets that in the end
+	ended   *Hold // whose entries are told first, and which the client forgets in the end
 	renewed *Hold // or was not: the log may be told
+
+	cmd    *script.Command
+	to     node.Receiver
+	at     Set
+	ahead  bool // those ask first who are next in the client's line
+	unkept bool // it was kept, and the client forgets that in the end
 }
 
 // stock is what the last round came to: why is nil where enough masters answered.
@@ -83,22 +81,30 @@ type stock struct{ why *poll.MajorityError }
 // becomes of it.
 func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan struct{}) *driver {
 	d := &driver{
-		m: m, key: key, line: key, since: since, entry: req.Entry, wish: req.wish(), decided: told,
+		m: m, key: key, since: micros(since), decided: told,
 		ballot: poll.Ballot{N: len(m.Nodes)}, visit: visit{index: unscheduled}, trace: req.trace.attempt(key),
 	}
-	semaphore, _ := script.SlotOf(key)
-	if d.slot = semaphore != ""; d.slot {
-		d.line = script.Slots(semaphore)
-	}
+	_, slot := script.SlotOf(key)
+	d.slot = slot >= 0
 	d.state.Want = attempt.Want{
 		Lease: req.Lease, Wait: !since.IsZero(), Shared: req.Shared, Keep: m.conf.Keep > 0 && !req.Shared && !d.slot,
 	}
+	d.firstEntry[0] = attempt.Entry{Key: req.Entry, Wish: req.wish()}
 	d.state.Entries, d.state.Masters = d.firstEntry[:0], d.masters[:min(len(d.masters), len(m.Nodes))]
 	if len(m.Nodes) > len(d.masters) {
 		d.state.Masters = make([]attempt.Master, len(m.Nodes))
 	}
-	d.idle.L, d.outbox = &d.mu, d.firstMessage[:0]
+	d.state.Rounds, d.outbox = d.firstRounds[:], d.firstMessage[:0]
 	return d
+}
+
+// line returns in which line of the client's callers its caller stands, if it waits.
+func (d *driver) line() string {
+	if d.slot {
+		semaphore, _ := script.SlotOf(d.key)
+		return script.Slots(semaphore)
+	}
+	return d.key
 }
 
 // start asks all masters for the lock, unless it was done before or given up.
@@ -113,7 +119,8 @@ func (d *driver) start() {
 func (d *driver) startLocked() {
 	if d.state.State == attempt.Idle {
 		d.owner = d.newOwnerLocked()
-		d.stepLocked(&attempt.Event{Kind: attempt.Start, Key: d.entry, Wish: d.wish})
+		caller := &d.firstEntry[0]
+		d.stepLocked(&attempt.Event{Kind: attempt.Start, Key: caller.Key, Wish: caller.Wish})
 	}
 }
 
@@ -139,7 +146,7 @@ func (d *driver) startAhead() {
 	d.flush()
 	d.mu.Lock()
 	for d.flushing && !d.asked {
-		d.idle.Wait()
+		d.waitIdleLocked()
 	}
 	d.gathered = false
 	d.mu.Unlock()
@@ -298,19 +305,38 @@ func (d *driver) flush() {
 			d.send(&messages[i], gathered)
 		}
 		if news != nil {
-			d.m.report(d.line, news.why)
+			d.m.report(d.line(), news.why)
 		}
 		d.mu.Lock()
 		if d.flushing = false; !d.asked {
 			d.asked = true
-			d.idle.Broadcast()
+			d.idleLocked()
 		}
 		if clear(messages); d.outbox == nil {
 			d.outbox = messages[:0]
 		}
 	}
-	d.idle.Broadcast()
+	d.idleLocked()
 	d.mu.Unlock()
+}
+
+// idleLocked wakes whoever waits for the outbox.
+func (d *driver) idleLocked() {
+	if d.idle != nil {
+		close(d.idle)
+		d.idle = nil
+	}
+}
+
+// waitIdleLocked waits for idleLocked.
+func (d *driver) waitIdleLocked() {
+	if d.idle == nil {
+		d.idle = make(chan struct{})
+	}
+	idle := d.idle
+	d.mu.Unlock()
+	<-idle
+	d.mu.Lock()
 }
 
 // send does what is to be done for a message.
@@ -338,7 +364,7 @@ func (d *driver) send(msg *message, gathered bool) {
 // drainLocked waits until everything in the outbox is sent.
 func (d *driver) drainLocked() {
 	for d.flushing {
-		d.idle.Wait()
+		d.waitIdleLocked()
 	}
 }
 
@@ -362,7 +388,7 @@ func (d *driver) is(s attempt.State) bool {
 // Cost: one script call on each master.
 func (d *driver) giveUp() {
 	d.mu.Lock()
-	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.entry})
+	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key})
 	d.flush()
 	d.drain()
 }
@@ -381,7 +407,7 @@ func (d *driver) conclude(req *Request, cut error) (*Hold, error) {
 			why = reason
 		}
 	}
-	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.entry})
+	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key})
 	d.flush()
 	d.drain()
 	return nil, why

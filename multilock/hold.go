@@ -31,12 +31,12 @@ type Hold struct {
 	bound   *Hold               // is lost when this one is; nil: see Join
 	failed  *poll.MajorityError // why the last renewal was not confirmed, nil if it was
 	cause   error               // why it has ended, nil while it has not
-	endedAt time.Time           //
+	endedAt int64               // in ns of the wall clock
 	left    []Entry             // who is told of the end
 	room    [1]Entry            // of left
-	gone    bool                // its release is on the way, or it is kept
 	after   chan struct{}       // closed then, nil if nobody waits for it
 	trace   *holdTrace          // nil: it is not traced
+	gone    bool                // its release is on the way, or it is kept
 }
 
 // takeLocked makes a Hold of what is held, and lets the callers that share its owner enter it: nil if it is not, or is
@@ -70,10 +70,11 @@ func (h *Hold) liveLocked() bool { return h.cause == nil }
 // endLocked notes why the hold of a driver has ended at ev; given is what is said of it.
 func (d *driver) endLocked(ev *attempt.Event, given error) {
 	h := d.hold
-	h.cause, h.endedAt = h.causeLocked(given), time.Now().Add(d.m.left(d.state.Until))
-	if d.state.State == attempt.Kept {
-		h.endedAt = time.Now()
+	at := time.Now()
+	if d.state.State != attempt.Kept {
+		at = at.Add(d.m.left(d.state.Until))
 	}
+	h.cause, h.endedAt = h.causeLocked(given), at.UnixNano()
 	h.left = h.room[:0]
 	if ev.Kind == attempt.Leave {
 		h.left = append(h.left, ev.Key.(Entry))
@@ -414,7 +415,7 @@ func (h *Hold) Until() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if cause != nil {
-		return h.endedAt
+		return time.Unix(0, h.endedAt)
 	}
 	return time.Now().Add(h.m.left(h.state.Until))
 }

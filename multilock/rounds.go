@@ -38,11 +38,7 @@ type round struct {
 // along with it. That of a renewal is left to whoever wanted it: see renewals.
 func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *round {
 	want := &out.Round
-	r := &d.firstRound
-	if want.Number > 1 {
-		r = new(round)
-	}
-	*r = round{d: d, try: d.state.Try, number: want.Number, command: want.Command, shared: want.Shared, at: out.Send}
+	r := &round{d: d, try: d.state.Try, number: want.Number, command: want.Command, shared: want.Shared, at: out.Send}
 	if d.trace != nil {
 		r.trace = d.trace.askedLocked(d, out)
 	}
@@ -66,7 +62,7 @@ func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *rou
 	case attempt.Release:
 		r.ends = msg.ended
 		r.begin(script.Refused) // the others are known not to have the lock
-		msg.ahead, msg.cmd = true, d.owner.Release(d.tokenLocked(), micros(d.since))
+		msg.ahead, msg.cmd = true, d.owner.Release(d.tokenLocked(), d.since)
 	}
 	msg.at, msg.to = out.Send, r
 	d.outbox = append(d.outbox, msg)
@@ -89,7 +85,7 @@ func (d *driver) tokenLocked() int64 { return max(d.m.Now().UnixMicro(), d.state
 // askLocked returns the command that asks for the lock. A client that does not hear of hand-offs polls.
 func (d *driver) askLocked(r *attempt.Round, hears bool) *script.Command {
 	entry := script.QueueEntry{
-		Round: uint64(r.Number), Since: micros(d.since), Lease: r.Lease, Proposal: d.m.Now().UnixMicro(), Polls: !hears,
+		Round: uint64(r.Number), Since: d.since, Lease: r.Lease, Proposal: d.m.Now().UnixMicro(), Polls: !hears,
 	}
 	if d.state.Token < script.MaxToken { // or the master that said so would have the last word
 		entry.Proposal = max(entry.Proposal, d.state.Token+1)
@@ -129,8 +125,8 @@ func (d *driver) releaseLocked(old *script.Owner, out *attempt.Effects) {
 	}
 	r := &farewell{m: d.m, owner: old.ID}
 	r.left.Store(int32(at.Len()))
-	d.postLocked(old.Release(d.tokenLocked(), micros(d.since)), out.Release, r)
-	d.postLocked(old.Yield(micros(d.since)), out.Yield, r)
+	d.postLocked(old.Release(d.tokenLocked(), d.since), out.Release, r)
+	d.postLocked(old.Yield(d.since), out.Yield, r)
 }
 
 // postLocked puts cmd into the outbox, for the next flush.

@@ -43,9 +43,9 @@ func (t *attemptTrace) askedLocked(d *driver, out *attempt.Effects) *roundTrace 
 	round := redlocktrace.Round{Try: t.before + int(d.state.Try), Ask: redlocktrace.AskAcquire}
 	switch out.Round.Command {
 	case attempt.Ask:
-		round.Number, e.Since = int(out.Round.Number), d.since
+		round.Number, e.Since = int(out.Round.Number), stamp(d.since)
 	case attempt.Register:
-		round.Ask, round.Number, e.Since = redlocktrace.AskQueue, int(out.Round.Number), d.since
+		round.Ask, round.Number, e.Since = redlocktrace.AskQueue, int(out.Round.Number), stamp(d.since)
 	case attempt.Raise:
 		round.Ask, e.Token = redlocktrace.AskRaise, out.Round.Token
 	default:
@@ -54,6 +54,14 @@ func (t *attemptTrace) askedLocked(d *driver, out *attempt.Effects) *roundTrace 
 	r := t.call.asked(round, e)
 	r.slot = t.slot
 	return r
+}
+
+// stamp is what micros made of a time.
+func stamp(since int64) time.Time {
+	if since == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(since)
 }
 
 // enters tells of the round that is to confirm to the call that it has entered h again.

@@ -80,7 +80,7 @@ func (w *watchdog) schedule(d *driver) {
 	}
 	left := d.m.left(d.state.RenewAt)
 	now := time.Now()
-	v.at, v.lease, v.from, v.due = d.state.RenewAt, d.state.Lease, now.Add(left/2), now.Add(left)
+	v.at, v.lease, v.early, v.due = d.state.RenewAt, d.state.Lease, left-left/2, now.Add(left)
 	if v.index == unscheduled {
 		heap.Push(&w.heap, d)
 	} else {
@@ -133,7 +133,7 @@ func (w *watchdog) catchUp(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.heap {
-		h.visit.from, h.visit.due = h.visit.from.Add(-d), h.visit.due.Add(-d)
+		h.visit.due = h.visit.due.Add(-d)
 	}
 }
 
@@ -149,7 +149,7 @@ func (w *watchdog) take() (due []*driver, lease, next time.Duration) {
 	n, first := len(w.heap), &w.heap[0].visit
 	spread := n > batch
 	at := first.due
-	if early := later(first.from, w.pace); spread && early.Before(at) {
+	if early := later(first.from(), w.pace); spread && early.Before(at) {
 		at = early
 	}
 	w.next = later(at, w.rest)
@@ -160,7 +160,7 @@ func (w *watchdog) take() (due []*driver, lease, next time.Duration) {
 	size := atOnce(n, lease)
 	for len(w.heap) > 0 && len(due) < size {
 		v := &w.heap[0].visit
-		early := v.due.Sub(now) <= leeway(lease) || spread && !v.from.After(now)
+		early := v.due.Sub(now) <= leeway(lease) || spread && !v.from().After(now)
 		if v.lease != lease || !early {
 			break
 		}
@@ -183,10 +183,13 @@ func later(a, b time.Time) time.Time {
 type visit struct {
 	at    clock.Instant // as the hold has it
 	lease time.Duration
-	from  time.Time // from when it may be made
+	early time.Duration // how much before it is due it may be made
 	due   time.Time
 	index int // in the heap
 }
+
+// from returns from when it may be made.
+func (v *visit) from() time.Time { return v.due.Add(-v.early) }
 
 // unscheduled is the index of what is not in the heap.
 const unscheduled = -1

@@ -69,7 +69,7 @@ type machine struct {
 // become makes the machine what c is.
 func (m *machine) become(c *attempt.Attempt) {
 	m.Attempt = *c
-	m.Entries, m.Masters = slices.Clone(c.Entries), slices.Clone(c.Masters)
+	m.Entries, m.Masters, m.Rounds = slices.Clone(c.Entries), slices.Clone(c.Masters), slices.Clone(c.Rounds)
 }
 
 // over reports whether nothing follows any more.
@@ -104,7 +104,7 @@ func (w *Witness) Owner(c *attempt.Attempt, id string) {
 func (w *Witness) machineLocked(c *attempt.Attempt) *machine {
 	m := w.machines[c]
 	if m == nil {
-		m = &machine{Attempt: attempt.Attempt{Want: c.Want, Masters: make([]attempt.Master, len(c.Masters))}, of: c}
+		m = &machine{Attempt: attempt.Attempt{Want: c.Want, Masters: make([]attempt.Master, len(c.Masters)), Rounds: make([]attempt.Round, 2)}, of: c}
 		w.machines[c] = m
 	}
 	return m

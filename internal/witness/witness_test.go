@@ -99,7 +99,7 @@ func TestWitness(t *testing.T) {
 		}, "which nobody wants"},
 		{"it is asked to try", func(d *driver) { d.send(d.owner.Acquire(lease, 9), 0b111, d.answered(1)) }, "is sent as"},
 		{"for another lease", func(d *driver) {
-			d.send(d.owner.AcquireOrRegister(lease/2, script.QueueEntry{Round: 1, Since: 7, Lease: d.c.Rounds[7].Lease, Proposal: 9}), 0b111, d.answered(1))
+			d.send(d.owner.AcquireOrRegister(lease/2, script.QueueEntry{Round: 1, Since: 7, Lease: d.c.Rounds[1].Lease, Proposal: 9}), 0b111, d.answered(1))
 		}, "is sent as"},
 		{"with another stamp in the next round", func(d *driver) {
 			d.send(d.ask(1), 0b111, d.answered(1))
@@ -108,7 +108,7 @@ func TestWitness(t *testing.T) {
 			}
 			d.now = d.c.AskAt
 			d.step(attempt.Event{Kind: attempt.Due})
-			d.send(d.owner.AcquireOrRegister(lease, script.QueueEntry{Round: 2, Since: 8, Lease: d.c.Rounds[7].Lease, Proposal: 9}), 0b111, d.answered(2))
+			d.send(d.owner.AcquireOrRegister(lease, script.QueueEntry{Round: 2, Since: 8, Lease: d.c.Rounds[1].Lease, Proposal: 9}), 0b111, d.answered(2))
 		}, "is sent as {since:8"},
 		{"an answer counts for another round", func(d *driver) {
 			d.send(d.ask(1), 0b111, d.answered(2))
@@ -157,6 +157,7 @@ func TestWitness(t *testing.T) {
 			t.Cleanup(func() { Found = nil })
 			d := &driver{Witness: New(), owner: script.NewOwner("a", "c:r1").CountFrom(100), now: clock.Now()}
 			d.c.Want, d.c.Masters = attempt.Want{Lease: lease, Wait: true}, make([]attempt.Master, 3)
+			d.c.Rounds = make([]attempt.Round, 2)
 			d.Owner(&d.c, d.owner.ID)
 			d.step(attempt.Event{Kind: attempt.Start})
 			test.do(d)

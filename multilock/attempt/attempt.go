@@ -19,7 +19,8 @@ type Want struct {
 // caller waits, it stands in the queues of the masters, which hand the lock off. Each yes and each hand-off is a
 // vote that is valid for a time, and the lock is held as long as a majority of the votes is.
 //
-// The zero Attempt with its Want set, and room for its Masters, is Idle.
+// The zero Attempt with its Want set is Idle, if it has room for what it knows of its Masters, and for two Rounds at
+// least.
 //
 // Source: docs/algorithm.md.
 type Attempt struct {
@@ -27,41 +28,43 @@ type Attempt struct {
 	State State
 	Why   Why
 
-	Try      uint32 // the owner: each has one try at a free lock
-	Round    uint32 // the last one
-	BackOffs uint8  // and pauses after a split
-	Recalled bool   // it has paused for a lock that another client may only keep
-
-	Begun     clock.Instant
-	AskAt     clock.Instant // when the next round is due
-	BackOffAt clock.Instant // in Minority
+	BackOffs uint8 // and pauses after a split
+	Raises   uint8 // of this try
+	Recalled bool  // it has paused for a lock that another client may only keep
+	Wanted   bool  // it will not be kept: somebody else wants the lock, or a master may have forgotten it
 
 	// Refreshing: a hand-off was counted since the last round, so that its answers tell nothing of
 	// those masters that have not handed off.
 	Refreshing bool
 
+	Short bool // from Settling on: it was handed off for a short lease, and no renewal was confirmed yet
+	Due   bool // from Held on: a renewal is due at RenewAt
+
+	Try   uint32 // the owner: each has one try at a free lock
+	Round uint32 // the last one
+
+	Begun     clock.Instant
+	AskAt     clock.Instant // when the next round is due
+	BackOffAt clock.Instant // in Minority
+
 	HeldUntil clock.Instant // until when one owner has a majority, by what the masters said last
 	HeldAsOf  uint32        // answers to rounds up to this one do not tell that any more
 
-	Token  int64 // the largest fencing counter that was read, or asked for; from Held on the hold's token
-	Spare  int64 // from Settling on: so many tokens after the hold's are its client's as well
-	Raises uint8 // of this try
-	Wanted bool  // it will not be kept: somebody else wants the lock, or a master may have forgotten it
+	Counted int32 // from Held on: the hold count that the masters were told last
 
-	// From Settling on.
-	Until clock.Instant // end of validity; when it ended, if that was earlier
-	Short bool          // it was handed off for a short lease, and no renewal was confirmed yet
+	Token int64 // the largest fencing counter that was read, or asked for; from Held on the hold's token
+	Spare int64 // from Settling on: so many tokens after the hold's are its client's as well
+
+	Until clock.Instant // from Settling on: end of validity; when it ended, if that was earlier
 
 	// From Held on.
-	Wish           // of its entries together: Lease is that of renewals
-	Due       bool // a renewal is due at RenewAt
-	RenewAt   clock.Instant
+	Wish                    // of its entries together: Lease is that of renewals
+	RenewAt   clock.Instant // if one is due
 	KeepUntil clock.Instant // in Kept
 	Entries   []Entry       // who share the hold, the first of them from Start on
-	Counted   int32         // the hold count that the masters were told last
 
-	Rounds  [maxRounds]Round // the last ones; none has Number 0
-	Masters []Master         // of Config
+	Rounds  []Round // the last ones; none has Number 0
+	Masters []Master
 }
 
 // Master is what an attempt knows of a master.

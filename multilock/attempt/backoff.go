@@ -109,7 +109,7 @@ func (c *Attempt) newOwner(state State, out *Effects) {
 	out.NewOwner, out.Release = true, c.Claimed()
 	c.State = state
 	c.Try++
-	c.Rounds = [maxRounds]Round{}
+	clear(c.Rounds)
 	c.Raises, c.Refreshing, c.Wanted = 0, false, false
 	for i := range c.Masters {
 		m := &c.Masters[i]

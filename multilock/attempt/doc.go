@@ -9,7 +9,7 @@
 //
 // An Attempt is a value. Step takes the instant, what happened and a random number, changes the value, and
 // says in [Effects] what to send. It reads no clock, starts nothing, waits for nothing and allocates nothing
-// but room for entries. Package multilock drives it with real clocks, timers and masters; command model drives
+// but room for rounds and entries. Package multilock drives it with real clocks, timers and masters; command model drives
 // the same code through every order of events that a few callers and masters can meet.
 //
 // # Concurrency

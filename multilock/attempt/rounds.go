@@ -50,22 +50,32 @@ const (
 	Denied           // so few have the hold that somebody else may have the lock; of Release, may have had it
 )
 
-// maxRounds are remembered; older ones are out of date.
-const maxRounds = 8
+// MaxRounds are remembered at most; older ones are out of date.
+const MaxRounds = 8
 
 // send sends r to the masters in at, as the next round.
 func (c *Attempt) send(now clock.Instant, at Set, r Round, out *Effects) {
 	c.Round++
 	r.Number, r.Sent, r.Shared = c.Round, now, c.Want.Shared
-	first := c.oldest()
-	copy(c.Rounds[first:], c.Rounds[first+1:])
-	c.Rounds[maxRounds-1] = r
+	c.remember(r)
 	out.Send, out.Round = at, r
 	for i := range c.Masters {
 		if at.Has(i) {
 			c.Masters[i].Open++
 		}
 	}
+}
+
+// remember puts r behind the rounds that are remembered, in the place of one of them. There is room for more of them
+// where the answers to that one still matter.
+func (c *Attempt) remember(r Round) {
+	first := c.oldest()
+	if old := &c.Rounds[first]; len(c.Rounds) < MaxRounds && old.Number > 0 && !old.Settled && (old.Command >= Extend || !c.has()) {
+		c.Rounds = append(make([]Round, MaxRounds-len(c.Rounds), MaxRounds), c.Rounds...)
+		first = 0
+	}
+	copy(c.Rounds[first:], c.Rounds[first+1:])
+	c.Rounds[len(c.Rounds)-1] = r
 }
 
 // oldest returns the place of the round that is forgotten for the next one: the first whose answers only concern

@@ -64,7 +64,7 @@ func TestResults(t *testing.T) {
 func TestRoundsFallOnAGrid(t *testing.T) {
 	for _, off := range []time.Duration{0, 1, 13 * time.Millisecond, 49*time.Millisecond + 999, 50 * time.Millisecond, -time.Hour - 1} {
 		conf, now := Config{Masters: 3, Times: Usual}, clock.Instant{}.Add(off)
-		c := Attempt{Want: Want{Lease: time.Second, Wait: true}, Masters: make([]Master, 3)}
+		c := Attempt{Want: Want{Lease: time.Second, Wait: true}, Masters: make([]Master, 3), Rounds: make([]Round, 2)}
 		var out Effects
 		c.Step(&conf, now, &Event{Kind: Start}, &out)
 		if pause := c.AskAt.Sub(now); c.AskAt.Sub(clock.Instant{})%Usual.Grid != 0 || pause > 200*time.Millisecond || pause <= 150*time.Millisecond {

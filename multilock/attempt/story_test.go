@@ -112,7 +112,7 @@ func newStory(begin clock.Instant, line string) *story {
 		switch w := strings.Fields(part); w[0] {
 		case "masters":
 			s.conf.Masters = s.number(w[1])
-			s.Masters = make([]Master, s.conf.Masters)
+			s.Masters, s.Rounds = make([]Master, s.conf.Masters), make([]Round, 2)
 		case "lease":
 			s.Want.Lease = s.time(w[1])
 		case "waits":

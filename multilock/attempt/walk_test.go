@@ -28,7 +28,7 @@ type walk struct {
 func newWalk(seed uint64, took map[Arrow]bool) *walk {
 	r := rand.New(rand.NewPCG(seed, 0))
 	w := &walk{Rand: r, conf: Config{Masters: 1 + r.IntN(Max), Keep: time.Second, Times: Usual}, sent: map[uint32]Round{}, took: took}
-	w.Masters = make([]Master, w.conf.Masters)
+	w.Masters, w.Rounds = make([]Master, w.conf.Masters), make([]Round, 2+seed%2*(MaxRounds-2))
 	w.now = clock.Instant{}.Add(time.Duration(r.Int64N(int64(100*time.Hour))) - 50*time.Hour)
 	w.Want = Want{
 		Lease: []time.Duration{5, 100, 1000, 30000}[r.IntN(4)] * time.Millisecond,
@@ -220,9 +220,11 @@ func TestStepsDoNotAllocate(t *testing.T) {
 			w.step(&ev, &out)
 		}
 		room, masters := make([]Entry, 0, 300), make([]Master, conf.Masters)
+		rounds := make([]Round, MaxRounds)
 		if got := testing.AllocsPerRun(1, func() {
 			clear(masters)
-			c := Attempt{Want: want, Entries: room, Masters: masters}
+			clear(rounds)
+			c := Attempt{Want: want, Entries: room, Masters: masters, Rounds: rounds}
 			for i := range steps {
 				c.Step(&conf, steps[i].now, &steps[i].ev, &out)
 			}

@@ -25,8 +25,8 @@ func (w *World) arrange(k *Case, order []int) {
 			}
 		}
 		sets := []*attempt.Set{&p.Raised, &p.Unraised}
-		for i := range p.Rounds {
-			r := &p.Rounds[i]
+		for i := range p.rounds {
+			r := &p.rounds[i]
 			sets = append(sets, &r.Yes, &r.No, &r.Silent, &p.Marks[i].Denied)
 		}
 		for _, s := range sets {

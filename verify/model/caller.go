@@ -69,6 +69,9 @@ func (w *World) effect(k *Case, c int, out *attempt.Effects) {
 	free.Yield = true
 	w.sendAll(k, free, out.Yield)
 	if out.Send != 0 {
+		if first := p.Rounds[0].Number; first > 0 && first != p.Round-maxRounds+1 {
+			panic("model: a round is remembered that is not one of the last")
+		}
 		copy(p.Marks[:], p.Marks[1:])
 		p.Marks[maxRounds-1] = mark{Later: true}
 	}
@@ -97,8 +100,9 @@ func (w *World) sendAll(k *Case, x Message, at attempt.Set) {
 func (w *World) start(k *Case, c int) {
 	p := &w.Callers[c]
 	p.Last++
-	p.Attempt = attempt.Attempt{Want: k.want(c), Entries: p.room[:0], Masters: p.masters[:k.config(c).Masters]}
+	p.Attempt = attempt.Attempt{Want: k.want(c), Entries: p.room[:0], Masters: p.masters[:k.config(c).Masters], Rounds: p.rounds[:]}
 	clear(p.Masters)
+	clear(p.Rounds)
 	p.Forced, p.Barred, p.Meant, p.Joined, p.Raising = false, false, false, false, false
 	p.entries = entries{room: p.room}
 	w.step(k, c, attempt.Event{Kind: attempt.Start, Key: uint8(0), Wish: k.wish(c, 0)}, 0)
@@ -325,7 +329,7 @@ func (c *Caller) asked() bool {
 }
 
 func (c *Caller) counting() bool {
-	return slices.ContainsFunc(c.Rounds[:], func(r attempt.Round) bool { return r.Command == attempt.Count && !r.Settled })
+	return slices.ContainsFunc(c.Rounds, func(r attempt.Round) bool { return r.Command == attempt.Count && !r.Settled })
 }
 
 // checkEntries looks at what the entries of a hold are promised.

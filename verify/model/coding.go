@@ -59,7 +59,7 @@ func (c *coder) caller(i int) {
 func (c *coder) attempt(caller int, of *Caller) {
 	p := &of.Attempt
 	if c.reading {
-		p.Masters = of.masters[:c.k.config(caller).Masters]
+		p.Masters, p.Rounds = of.masters[:c.k.config(caller).Masters], of.rounds[:]
 	}
 	most := uint8(4) // more change nothing
 	if !c.k.want(caller).Wait {

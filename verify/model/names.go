@@ -71,4 +71,4 @@ func counts(p *attempt.Attempt) bool {
 func has(p *attempt.Attempt) bool { return p.State == attempt.Held || p.State == attempt.Kept }
 
 // maxRounds is how many rounds an attempt remembers.
-const maxRounds = uint32(len(attempt.Attempt{}.Rounds))
+const maxRounds = uint32(attempt.MaxRounds)

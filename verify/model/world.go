@@ -50,9 +50,10 @@ type World struct {
 type Caller struct {
 	attempt.Attempt
 	masters [maxMasters]attempt.Master // of the attempt
-	Last    uint32                     // its last owner, of those that were its own
-	Since   int64                      // when it began to wait: its place in the queue
-	Placed  bool                       // nobody who came later may be let in before it
+	rounds  [maxRounds]attempt.Round
+	Last    uint32 // its last owner, of those that were its own
+	Since   int64  // when it began to wait: its place in the queue
+	Placed  bool   // nobody who came later may be let in before it
 
 	entries                 // what is known of them otherwise
 	Forced  bool            // a lock of its owner was freed by force: it may not exclude anybody
@@ -131,7 +132,7 @@ func (c *Caller) over() bool { return c.State == attempt.Ended }
 
 // renewing reports whether answers to a renewal of the hold are still to come.
 func (c *Caller) renewing() bool {
-	return slices.ContainsFunc(c.Rounds[:], func(r attempt.Round) bool {
+	return slices.ContainsFunc(c.Rounds, func(r attempt.Round) bool {
 		return r.Command == attempt.Extend && !r.Settled
 	})
 }
@@ -154,6 +155,7 @@ func (w *World) copyTo(to *World, k *Case) {
 		to.Callers[c] = w.Callers[c]
 		to.Callers[c].Entries = to.Callers[c].room[:len(w.Callers[c].Entries)]
 		to.Callers[c].Attempt.Masters = to.Callers[c].masters[:len(w.Callers[c].Attempt.Masters)]
+		to.Callers[c].Rounds = to.Callers[c].rounds[:len(w.Callers[c].Rounds)]
 	}
 	for m := range k.Masters {
 		from, to := &w.Masters[m], &to.Masters[m]
