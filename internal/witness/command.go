@@ -2,7 +2,6 @@ package witness
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -51,20 +50,16 @@ func (m *machine) want(before uint32, ev *attempt.Event, out *attempt.Effects) {
 	}
 }
 
-// take takes a command to some masters off what is wanted, and returns what it was.
+// take takes a command to some masters off what is wanted, and returns what it was: it must be the first.
 func (m *machine) take(k kind, at attempt.Set) (w want, wanted bool) {
-	for i := range m.wants {
-		x := &m.wants[i]
-		if x.kind != k || at&^x.at != 0 {
-			return w, false // it overtakes that
-		}
-		w = *x
-		if x.at &^= at; x.at == 0 {
-			m.wants = slices.Delete(m.wants, i, i+1)
-		}
-		return w, true
+	if len(m.wants) == 0 || m.wants[0].kind != k || at&^m.wants[0].at != 0 {
+		return w, false
 	}
-	return w, false
+	w = m.wants[0]
+	if m.wants[0].at &^= at; m.wants[0].at == 0 {
+		m.wants = m.wants[1:]
+	}
+	return w, true
 }
 
 // sent is a command as it is sent.

@@ -108,7 +108,7 @@ type story struct {
 func newStory(begin clock.Instant, line string) *story {
 	s := &story{begin: begin, conf: Config{Times: Usual}}
 	s.conf.Grid = 0 // or moments depend on the beginning
-	for _, part := range strings.Split(line, ", ") {
+	for part := range strings.SplitSeq(line, ", ") {
 		switch w := strings.Fields(part); w[0] {
 		case "masters":
 			s.conf.Masters = s.number(w[1])
@@ -150,7 +150,7 @@ func (s *story) play(line string) (told []string) {
 	} else {
 		rest = line
 	}
-	for _, one := range strings.Split(rest, ", ") {
+	for one := range strings.SplitSeq(rest, ", ") {
 		ev := s.event(strings.Fields(one))
 		if ev == nil {
 			continue
@@ -324,34 +324,35 @@ func (s *story) effects(out *Effects) (told []string) {
 // stands tells how the attempt stands.
 func (s *story) stands() string {
 	at := func(i clock.Instant) string { return i.Sub(s.begin).String() }
-	text := s.State.String()
+	var text strings.Builder
+	text.WriteString(s.State.String())
 	switch s.State {
 	case Waiting, Paused:
-		text += ", asks at " + at(s.AskAt)
+		text.WriteString(", asks at " + at(s.AskAt))
 	case Minority:
-		text += ", backs off at " + at(s.BackOffAt)
+		text.WriteString(", backs off at " + at(s.BackOffAt))
 		if s.AskAt.Left(s.BackOffAt) >= 0 {
-			text += ", asks at " + at(s.AskAt)
+			text.WriteString(", asks at " + at(s.AskAt))
 		}
 	case Settling:
-		text += ", valid until " + at(s.Until)
+		text.WriteString(", valid until " + at(s.Until))
 	case Held:
-		text += fmt.Sprintf(" until %s, token %d", at(s.Until), s.Token)
+		text.WriteString(fmt.Sprintf(" until %s, token %d", at(s.Until), s.Token))
 		if s.Short {
-			text += ", short"
+			text.WriteString(", short")
 		}
 		for _, e := range s.Entries {
-			text += fmt.Sprintf(", %v%s", e.Key, []string{"?", "", " leaked"}[e.State])
+			text.WriteString(fmt.Sprintf(", %v%s", e.Key, []string{"?", "", " leaked"}[e.State]))
 		}
 		if s.Due {
-			text += ", renewal at " + at(s.RenewAt)
+			text.WriteString(", renewal at " + at(s.RenewAt))
 		}
 	case Kept:
-		text += fmt.Sprintf(" until %s, token %d", at(s.KeepUntil), s.Token)
+		text.WriteString(fmt.Sprintf(" until %s, token %d", at(s.KeepUntil), s.Token))
 	case Ended:
-		text += fmt.Sprintf(" (%v) at %s", s.Why, at(s.Until))
+		text.WriteString(fmt.Sprintf(" (%v) at %s", s.Why, at(s.Until)))
 	}
-	return text
+	return text.String()
 }
 
 // set tells a set of masters.
