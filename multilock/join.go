@@ -58,6 +58,9 @@ func (h *Hold) raiseTo(ctx context.Context, token int64) error {
 		h.mu.Unlock()
 		return nil
 	}
+	if w := h.m.Witness; w != nil {
+		w.Joins(&h.state, token)
+	}
 	h.mu.Unlock()
 	if !h.m.Begin() {
 		return poll.ErrClosed

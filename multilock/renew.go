@@ -66,7 +66,7 @@ func (d *driver) renewLocked(ev *attempt.Event, what redlocktrace.Renewal) *roun
 		return nil
 	}
 	if d.state.Want.Shared && d.owner.Mode == script.Exclusive {
-		d.owner = script.NewReader(d.key, d.owner.ID)
+		d.owner = d.owner.AsReader()
 	}
 	r.told = d.traceRenewalLocked(what)
 	return r

@@ -27,6 +27,9 @@ func (w *Witness) Sending(cmd *script.Command, at attempt.Set, to Receiver) Rece
 		return to
 	}
 	s := read(cmd)
+	if s.kind == raise && s.args[2] == any(t.joins) {
+		return to
+	}
 	wanted, ok := w.takeLocked(t, &s, at)
 	if !ok || wanted.try != t.machine.Try && s.kind == release {
 		return to

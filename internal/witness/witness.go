@@ -64,6 +64,7 @@ type machine struct {
 	wants []want           // in the order of the effects
 	told  []attempt.Event  // that are on their way to it
 	tries []string         // its owners
+	joins int64            // the token that its hold is to have, of two that become one
 }
 
 // become makes the machine what c is.
@@ -89,6 +90,16 @@ func (w *Witness) Changed(c *attempt.Attempt) {
 	defer w.mu.Unlock()
 	if m := w.machines[c]; m != nil {
 		m.become(c)
+	}
+}
+
+// Joins says that the driver makes one hold of two, of which c is one, with that token: it has the masters raise their
+// counters to it.
+func (w *Witness) Joins(c *attempt.Attempt, token int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m := w.machines[c]; m != nil {
+		m.joins = token
 	}
 }
 
