@@ -64,7 +64,7 @@ func (d *driver) holdLocked(req *Request, h *Hold) *Hold {
 	return h
 }
 
-// live reports whether the hold lasts, as far as is known.
+// liveLocked reports whether the hold lasts, as far as is known.
 func (h *Hold) liveLocked() bool { return h.cause == nil }
 
 // endLocked notes why the hold of a driver has ended at ev; given is what is said of it.
