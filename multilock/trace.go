@@ -19,7 +19,7 @@ import (
 // What a trace is told of calls and holds. All of it is skipped, and nothing is allocated, for a
 // client without one: its traces are nil.
 //
-// Events are told with the mutex held under which they happen, of the contest or of the hold. So
+// Events are told with the mutex held under which they happen, of the driver. So
 // they come in order, and the tracer calls the functions later, with no mutex held.
 
 // callTrace is the trace of a call.
