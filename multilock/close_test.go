@@ -164,3 +164,22 @@ func TestCloseListsWhatItCouldNotGiveBack(t *testing.T) {
 		}
 	})
 }
+
+// A hold ends with its validity, also while Close waits for what is under way.
+func TestCloseProlongsNoHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		hold := fx.take(t, m, "k")
+		e := entryOf(hold)
+		m.Begin()
+		closed := make(chan error, 1)
+		go func() { closed <- m.Close() }()
+		time.Sleep(lease)
+		synctest.Wait()
+		e.wantEnded(t, poll.ErrLost)
+		m.End()
+		if err := <-closed; err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	})
+}

@@ -272,12 +272,13 @@ func (d *driver) armLocked(now clock.Instant) {
 	}
 }
 
-// fire does what is due. Once the client is closed, Close does that.
+// fire does what is due. Once the client is closed, Close gives back what is kept.
 func (d *driver) fire() {
-	if !d.m.Begin() {
+	if d.m.Begin() {
+		defer d.m.End()
+	} else if d.is(attempt.Kept) {
 		return
 	}
-	defer d.m.End()
 	d.wake()
 }
 
