@@ -79,14 +79,8 @@ func (r *round) begin(others script.Outcome) {
 	}
 }
 
-// tokenLocked is the token of a release: the last one of what was held, or at least what was proposed, so that the next
-// token is larger.
-func (d *driver) tokenLocked() int64 {
-	if d.state.Counted > 0 {
-		return d.state.Last()
-	}
-	return max(d.m.Now().UnixMicro(), d.state.Last())
-}
+// tokenLocked is the token of a release: at least what was proposed, so that the next token is larger.
+func (d *driver) tokenLocked() int64 { return max(d.m.Now().UnixMicro(), d.state.Last()) }
 
 // askLocked returns the command that asks for the lock. A client that does not hear of hand-offs polls.
 func (d *driver) askLocked(r *attempt.Round, hears bool) *script.Command {

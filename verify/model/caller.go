@@ -80,11 +80,10 @@ func (w *World) effect(k *Case, c int, out *attempt.Effects) {
 // message is a command of the present owner of a caller.
 func (w *World) message(k *Case, c int, what kind) Message {
 	p := &w.Callers[c]
-	x := Message{Client: uint8(k.client(c)), Kind: what, Owner: w.current(c), Shared: p.Want.Shared, Since: p.Since, Token: p.Attempt.Last()}
-	if p.Counted == 0 { // nothing was held, and the next token is to be larger than what was proposed
-		x.Token = max(x.Token, w.Clock)
+	return Message{
+		Client: uint8(k.client(c)), Kind: what, Owner: w.current(c), Shared: p.Want.Shared, Since: p.Since,
+		Token: max(w.Clock, p.Attempt.Last()),
 	}
-	return x
 }
 
 // sendAll sends x to the masters in at, which are places in the set of its client.
