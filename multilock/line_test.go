@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/multilock/inspect"
@@ -39,8 +40,8 @@ func TestCallersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// Who leaves is followed by the next caller, whom the same script call enters.
-func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
+// Who leaves is followed by the next caller, who asks first.
+func TestWhoLeavesIsFollowedByTheNextCaller(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
@@ -50,8 +51,8 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 		before := fx.calls()
 		first.cancel()
 		first.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
-		if got := fx.calls() - before; got != 3 {
-			t.Errorf("%d script calls, want one on each master", got)
+		if got := fx.calls() - before; got != 6 {
+			t.Errorf("%d script calls, want two on each master", got)
 		}
 		for i, q := range fx.queues() {
 			if q == "" || q == owners[i] || strings.Contains(q, ",") {
@@ -68,34 +69,35 @@ func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
 		deafen(m)
-		w := m.join(patient("k"))
-		for work, want := range map[Set]bool{0b000: false, 0b010: false, 0b110: true, 0b111: true} {
-			m.subs.mu.Lock()
-			m.subs.work = work
-			m.subs.mu.Unlock()
-			if c, _ := m.next(w.key); (c != nil) != want {
-				t.Errorf("next is a contest where %03b can tell: %v, want %v", work, c != nil, want)
+		req := patient("k")
+		w := m.join(&req)
+		for _, work := range []Set{0b000, 0b010, 0b110} {
+			want := m.Majority(work.Len())
+			m.subs.work.Store(uint32(work))
+			if m.startNext("k"); (w.driver != nil) != want {
+				t.Errorf("the next one asks where %03b can tell: %v, want %v", work, w.driver != nil, want)
 			}
 		}
 		m.leave(w)
+		synctest.Wait()
 		wantForgotten(t, "after it left", m)
 	})
 }
 
-// A contest that was given up before the release names it enters no queue, and asks nobody. It leaves nothing, so
-// the next one asks by itself.
-func TestAContestThatIsGivenUpBeforeItBegan(t *testing.T) {
+// What was given up before it began enters no queue, and asks nobody. It leaves nothing.
+func TestWhatIsGivenUpBeforeItBegan(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
 		deafen(m)
 		hold := fx.take(t, m, "k")
-		c, next := newWaiting(m), newWaiting(m)
-		c.giveUp(next)
-		m.releaseTo(hold.claim, c)
-		c.start()
-		hold.end(nil)
-		time.Sleep(time.Second)
-		m.release(wantWon(t, "a free lock", next).Claim, 0)
+		d, before := newWaiting(m), fx.calls()
+		d.giveUp()
+		d.startAhead()
+		d.start()
+		if sent := fx.calls() - before; sent != 0 {
+			t.Errorf("%d script calls, want none", sent)
+		}
+		unlock(t, hold)
 		fx.wantNothing(t, "after the release", m)
 	})
 }

@@ -7,7 +7,6 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 )
 
 // What the log is told of an outage: that it has begun, and why, and that it is over. All names and all holds of a
@@ -65,7 +64,7 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	ctx := context.Background()
 	m.mu.Lock()
 	if n := m.names[key]; n != nil && len(n.line.waiters) > 0 {
-		ctx = n.line.waiters[0].entry.Context()
+		ctx = n.line.waiters[0].req.Entry.Context()
 	}
 	if n := m.names[key]; why == nil {
 		all = m.ungranted.ends(key)
@@ -92,7 +91,7 @@ func (m *Masters) reportRenewal(h *Hold) {
 	var news bool
 	var all int
 	h.mu.Lock()
-	why, left := h.why, m.left(h.state.Until)
+	why, left := h.failed, m.left(h.state.Until)
 	if why != nil {
 		reasons = why.Reasons()
 	}
@@ -127,11 +126,8 @@ const (
 	maxLosses = 5
 )
 
-// reportEnd tells the log that h is lost, if it is.
+// reportEnd tells the log that h is lost.
 func (m *Masters) reportEnd(h *Hold) {
-	if h.state.State == protocol.Released {
-		return
-	}
 	m.mu.Lock()
 	if m.losses.n++; m.losses.n == 1 {
 		m.losses.since = clock.Now()

@@ -117,18 +117,6 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 	}
 }
 
-// A release that enters the next owner may still run after its connection broke, so a release of
-// that owner does not expire.
-func TestReleaseOfAnEntrantInFlightIsKept(t *testing.T) {
-	x, y := script.NewOwner("k", id("x:r1")), script.NewOwner("k", id("x:r2"))
-	var owed unackedReleases
-	owed.noteInFlight([]*call{{cmd: x.ReleaseTo(5, 1, y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
-	owed.add(&call{cmd: y.Release(6, 1), number: 9})
-	if !owed.byOwner[y.ID].mayStillRun {
-		t.Error("the release of the owner that was to be entered expires")
-	}
-}
-
 // What an earlier release undoes may still run, so the later one that is kept instead does not expire.
 func TestALaterReleaseOfWhatMayStillRun(t *testing.T) {
 	x := script.NewOwner("k", id("x:r1"))

@@ -105,11 +105,7 @@ func line(e any) string {
 		}
 		return call(e.Call, "waiting behind %d%s, %s", e.Behind, ahead, why(e.Err))
 	case redlocktrace.Asked:
-		entered := ""
-		if len(e.Entered) > 0 {
-			entered = ", entered by a release at " + places(e.Entered)
-		}
-		return call(e.Call, "asks %s at %s%s", round(e.Round), places(e.Masters), entered)
+		return call(e.Call, "asks %s at %s", round(e.Round), places(e.Masters))
 	case redlocktrace.Voted:
 		if e.Vote == redlocktrace.VoteHandedOff {
 			return call(e.Call, "handed off %d.%d by %s", e.Try, e.Number, place(e.Master))
@@ -136,14 +132,11 @@ func line(e any) string {
 	case redlocktrace.HoldEnded:
 		return call(e.Call, "%s after %v", e.End, e.Held.Round(20*time.Millisecond)) // which of the answers decides may be chance
 	case redlocktrace.Released:
-		next := ""
-		if e.Next > 0 {
-			next = fmt.Sprintf(", enters %d", e.Next)
-		}
+		failed := ""
 		if e.Err != nil {
-			next += ", " + why(e.Err)
+			failed = ", " + why(e.Err)
 		}
-		return call(e.Call, "released%s", next)
+		return call(e.Call, "released%s", failed)
 	}
 	return ""
 }

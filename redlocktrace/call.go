@@ -72,7 +72,6 @@ type Asked struct {
 	Time    time.Time
 	Owner   string    // as the masters know the try
 	Masters []string  // that are asked; must not be changed
-	Entered []string  // where the release that goes before it enters it into the queue instead; must not be changed
 	Since   time.Time // when the call began to wait, by the masters' clocks: who has less comes first; zero: it does not wait
 	Token   int64     // of AskRaise: the number to raise the fencing counters to
 }

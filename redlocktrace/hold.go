@@ -60,7 +60,6 @@ type Released struct {
 	Time time.Time
 	Kept bool          // nothing was sent: the client keeps the lock for its next call, see redlock.Config.Keep
 	Why  Why           // a lock that was kept is given back now, which no event confirms; empty: it was not kept
-	Next uint64        // ID of the call of the same client that the release enters into the queue; 0: none
 	Err  error         // that Unlock returns if it is waited for; nil: the lock is free
 	Took time.Duration // since HoldEnded
 }

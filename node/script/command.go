@@ -19,7 +19,6 @@ type Command struct {
 	text  [32]byte // for an ask, in the same way
 	key   string
 	owner string
-	next  string // owner that a ReleaseTo or YieldTo enters into the queue
 
 	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew
@@ -129,10 +128,8 @@ func (c *Command) Owner() string { return c.owner }
 // Owners are all owners for whom the command may leave a hold or a queue entry behind.
 func (c *Command) Owners() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, owner := range []string{c.owner, c.next} {
-			if owner != "" && !yield(owner) {
-				return
-			}
+		if c.owner != "" && !yield(c.owner) {
+			return
 		}
 		for _, h := range c.holds {
 			if !yield(h.ID) {

@@ -7,22 +7,20 @@
 --          as a guarded master must
 -- ARGV[3]  "shared" if owner is a reader, and "waited" if it is none and may be in the queue; else
 --          empty, or missing
--- ARGV[4]  next, if owner's client goes on waiting: who enters the queue; behind it proposal, ask
---          and "shared", as acquire.lua has them
 -- returns  1 freed, 0 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- If the hash has become something else than a lock, only the field of a writer is deleted.
--- Called for a Release, Yield, ReleaseTo or YieldTo command. That of a reader also frees what it has
+-- Called for a Release or a Yield. That of a reader also frees what it has
 -- alone. A repeat changes nothing, but hands off a lock that has become free since.
 
-local lock, owner, token, next = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
+local lock, owner, token = KEYS[1], ARGV[1], ARGV[2]
 local shared = ARGV[3] == 'shared'
 -- #include names.lua
 -- #include freed.lua
 local queue = 'redlock_wait:' .. name
 local mine = not shared and redis.call('hdel', lock, owner) == 1
 local there = shared and 1 or redis.call('exists', lock, queue)
-if there == 0 and not next then
+if there == 0 then
   if not mine then
     return 0
   end
@@ -30,7 +28,7 @@ if there == 0 and not next then
   return 1
 end
 local waits = there == 2 or there == 1 and redis.call('exists', queue) == 1
-if shared and not waits and not next then
+if shared and not waits then
   -- The last reader leaves a lock that nobody waits for.
   local readers = 'redlock_read:' .. name
   local first = redis.call('zrange', readers, '0', '1')
@@ -55,17 +53,11 @@ elseif shared and holder == 'shared' and reads(owner) then
   mine = redis.call('zrem', readers, owner) == 1
   holder = settle() and holder or nil
 end
--- Even if it had the lock: a renewal may have healed it while it waited. It leaves before next enters, or
--- a full master would refuse both.
+-- Even if it had the lock: a renewal may have healed it while it waited.
 if waits and (shared or ARGV[3] == 'waited') then
   leave(owner)
 end
 if wrong then
   return mine and 1 or wrong
-end
--- If next has the lock by now, this is a repeat.
-if next and holder ~= next and not (holder == 'shared' and reads(next)) then
-  enter(next, unpack(ARGV, 5, 7))
-  waits = true
 end
 return handOn(holder)

@@ -168,30 +168,11 @@ func (w *walk) release(k int) {
 		w.compare(k, sentTo(guard, Force(w.names[k], token)), w.locks[k].Force(w.now(), w.hear, there))
 		return
 	}
-	next := twin.Entry{Owner: a.owner}
-	if w.room(k) && kind < 5 {
-		next = w.waiter(k)
-	}
-	var cmd *Command
-	switch enters := next.Owner != a.owner; {
-	case enters && yields:
-		cmd = a.YieldTo(since, w.asker(k, next), entry(next))
-	case enters:
-		cmd = a.ReleaseTo(token, since, w.asker(k, next), entry(next))
-	case yields:
+	cmd := a.Release(token, since)
+	if yields {
 		cmd = a.Yield(since)
-	default:
-		cmd = a.Release(token, since)
 	}
-	w.compare(k, sentTo(guard, cmd), w.released(k, a, there, next))
-}
-
-// released has the twin release what a has, and enter next unless that is the same owner.
-func (w *walk) released(k int, a actor, token int64, next twin.Entry) twin.Reply {
-	if next.Owner != a.owner {
-		return w.locks[k].ReleaseTo(w.now(), w.hear, a.mode, a.owner, token, next)
-	}
-	return w.locks[k].Release(w.now(), w.hear, a.mode, a.owner, token)
+	w.compare(k, sentTo(guard, cmd), w.locks[k].Release(w.now(), w.hear, a.mode, a.owner, there))
 }
 
 // renew renews a few holds of any locks in one call.

@@ -68,7 +68,11 @@ func (f family) add(name string, k Case) {
 // faults adds a case for each kind of fault, in which one happens: by night, if it is not of the daily ones.
 func (f family) faults(name string, k Case, daily fault) {
 	for _, of := range faultNames {
-		f.add(name+of.name, k.once(of.kind).with(Case{Nightly: of.kind&daily == 0}))
+		once := k.once(of.kind).with(Case{Nightly: of.kind&daily == 0})
+		if k.Tokens && k.Comes > 0 && of.kind&(restart|older) != 0 {
+			once.Clocks = true // or tokens fall back where a master forgets its counter
+		}
+		f.add(name+of.name, once)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestNoAllocation(t *testing.T) {
 			case 5:
 				l.Renew(now, hears, mode, owner, 1, lease, token, true)
 			case 6:
-				l.ReleaseTo(now, hears, mode, owner, token, e)
+				l.Release(now, hears, mode, owner, token)
 			case 7:
 				l.Force(now, hears, token)
 				l.Inspect(now)
