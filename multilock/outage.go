@@ -64,12 +64,14 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	var all int
 	ctx := context.Background()
 	m.mu.Lock()
-	if n := m.names[key]; n != nil && len(n.line.waiters) > 0 {
+	n := m.names[key]
+	waits := n != nil && len(n.line.waiters) > 0
+	if waits {
 		ctx = n.line.waiters[0].entry.Context()
 	}
-	if n := m.names[key]; why == nil {
+	if why == nil {
 		all = m.ungranted.ends(key)
-	} else if n != nil && len(n.line.waiters) > 0 {
+	} else if waits {
 		news = m.ungranted.begins(key, reasons)
 	}
 	m.mu.Unlock()

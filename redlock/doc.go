@@ -49,8 +49,8 @@
 //
 // # Who holds a lock
 //
-// Whoever has the [Hold] does. [Hold.Enter] locks its name once more, instead of waiting for itself; unlock each Hold
-// once, and the last Unlock frees the lock. A context is handed on to workers, so it is no identity: a Lock of
+// The code that has the [Hold] holds the lock. [Hold.Enter] locks its name once more, instead of waiting for itself;
+// unlock each Hold once, and the last Unlock frees the lock. A context is handed on to workers, so it is no identity: a Lock of
 // the name under the hold's own context returns [ErrHeld] at once. Code that cannot hand a Hold on begins a call tree
 // with [WithOwner], in which a Lock enters what the tree holds.
 //

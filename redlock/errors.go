@@ -39,14 +39,14 @@ var (
 	// each other forever. Unlock the reader's hold first. It matches ErrHeld as well.
 	ErrUpgrade = poll.ErrUpgrade
 	// ErrOverlap says that other clients use some of the client's masters together with others, and that
-	// majorities of the two sets need not meet: both could hold one name at once. Who comes second gets
-	// it from each lock and from Ready, in a [*ConflictError].
+	// majorities of the two sets need not meet: both could hold one name at once. The client that
+	// came second gets it from each lock and from Ready, in a [*ConflictError].
 	ErrOverlap = terms.ErrOverlap
 	// ErrShortGuard says that the leases of one client are longer than the restart guard of another:
-	// after a restart of masters both could hold one name. Who comes second gets it as with ErrOverlap.
+	// after a restart of masters both could hold one name. The client that came second gets it, as with ErrOverlap.
 	ErrShortGuard = terms.ErrShortGuard
 	// ErrRoute says that two processes spread names over different sets of masters, see [NewSets], with no list of
-	// sets in common: both could hold one name, each in another set. Who comes second gets it as with ErrOverlap.
+	// sets in common: both could hold one name, each in another set. The client that came second gets it, as with ErrOverlap.
 	ErrRoute = terms.ErrRoute
 	// ErrClosed says that the Client is closed.
 	ErrClosed = poll.ErrClosed

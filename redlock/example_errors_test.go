@@ -132,7 +132,7 @@ func ExampleErrNotAwaited() {
 	// something is wrong: false
 }
 
-// Whoever works under a hold does not hold it: nobody waits for itself unnoticed.
+// A worker under a hold does not hold the lock: a Lock that would wait for itself is refused at once.
 func ExampleErrHeld() {
 	client, done := exampleClient()
 	defer done()

@@ -118,7 +118,7 @@ func ExampleLocker() {
 	// Output: shipping order 42
 }
 
-// Whoever has a hold can enter its lock again, and hand that on.
+// A hold can be entered again, and the new Hold handed on.
 func ExampleHold_Enter() {
 	client, done := exampleClient()
 	defer done()

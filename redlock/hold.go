@@ -43,7 +43,7 @@ func (h *Hold) Owner() string { return h.its().about().Owner() }
 // lock yet. After the machine was suspended, Err knows of that at once, and Done within a second.
 // [context.Cause] then matches ErrNotHeld after Unlock, ErrLost, or ErrClosed.
 //
-// Whoever has the context works under the lock, and does not hold it: a Lock of the same name under it returns
+// Code that has the context works under the lock, and does not hold it: a Lock of the same name under it returns
 // ErrHeld. See [Hold.Enter].
 func (h *Hold) Context() context.Context { return h.its().window() }
 
@@ -105,7 +105,7 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // majority of the masters confirmed it. A hold that is a reader's already is only renewed.
 //
 // ErrLost: the hold has ended, or a majority no longer has it. ErrNoQuorum: too few masters answered;
-// the hold is a reader's all the same, but readers may have to wait until a renewal reaches a
+// the hold is a reader's nevertheless, but readers may have to wait until a renewal reaches a
 // majority. ErrNotHeld: it was unlocked. A permit cannot be downgraded.
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Readers".

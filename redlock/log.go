@@ -9,7 +9,7 @@ import (
 // slog.Default.
 //
 // It is tempting to be silent. But a Lock that waits through an outage, and a hold that was lost, look like a
-// program that hangs, or did twice what it should do once; whoever has not thought of a logger has to learn why. A
+// program that hangs, or did twice what it should do once; a user who has not thought of a logger has to learn why. A
 // server of net/http logs by default as well.
 func defaultLogger() *slog.Logger { return slog.New(warnings{slog.Default().Handler()}) }
 

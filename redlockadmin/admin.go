@@ -93,7 +93,7 @@ func (a *Admin) Clients(ctx context.Context) ([]redlock.ClientInfo, error) {
 // Conflict returns a [*redlock.ConflictError] if other clients use some of the masters in a way that does not go
 // together with that of this client, whoever came first: with other masters, so that majorities need not
 // meet, or with leases that are longer than a restart guard. It is nil as far as none is known. The log
-// and redlock.Config.Trace are told as well.
+// and redlock.Config.Trace have it as well.
 //
 // Cost: none.
 func (a *Admin) Conflict() error {

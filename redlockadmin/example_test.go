@@ -168,8 +168,8 @@ func ExampleAdmin_List() {
 	// other clients: 0
 }
 
-// Clients must agree on the masters, and leases must fit the restart guards of all. Who comes second takes
-// no lock until that is mended; the others are told.
+// Clients must agree on the masters, and leases must fit the restart guards of all. A client that
+// comes second takes no lock until that is mended; the others log it.
 func ExampleAdmin_Conflict() {
 	client, done := exampleClient()
 	defer done()
