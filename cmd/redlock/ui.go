@@ -126,19 +126,30 @@ func (s *uiServer) handler() http.Handler {
 
 // uiHealth is how the masters are, as the client knows without asking.
 type uiHealth struct {
-	Ready   string     `json:"ready"` // why no lock can be had; empty if one can
+	How     standing   `json:"how"`
+	Verdict string     `json:"verdict"` // the same in words
 	Masters []uiMaster `json:"masters"`
 }
 
 // serveMasters tells how the masters are. That costs them nothing, so pages ask often.
-func (s *uiServer) serveMasters(w http.ResponseWriter, r *http.Request) {
-	health := uiHealth{Masters: s.masters.list()}
-	now, cancel := context.WithTimeout(r.Context(), 0)
-	defer cancel()
-	if err := s.client.Ready(now); err != nil {
-		health.Ready = plain(err)
+func (s *uiServer) serveMasters(w http.ResponseWriter, _ *http.Request) {
+	answer(w, healthOf(s.masters.list(), time.Now()))
+}
+
+// healthOf counts the masters that can grant a lock at that time.
+func healthOf(masters []uiMaster, now time.Time) uiHealth {
+	granting := 0
+	for _, m := range masters {
+		switch m.State {
+		case redlocktrace.StateUp, redlocktrace.StateGranting, redlocktrace.StateSteady, redlocktrace.StateBehind:
+			if !m.Until.After(now) {
+				granting++
+			}
+		}
 	}
-	answer(w, health)
+	how, words := standingOf(granting, len(masters))
+	begin := map[standing]string{well: "All is well: ", strained: "Locks work, but ", none: "No locks: "}[how]
+	return uiHealth{how, begin + words + ".", masters}
 }
 
 // uiLook is what the masters say. What too few of them answered for is null.
@@ -195,6 +206,13 @@ func (s *uiServer) look(ctx context.Context, pattern string) uiLook {
 	return look
 }
 
+// uiExamined is what doctor found.
+type uiExamined struct {
+	How     standing      `json:"how"`
+	Verdict string        `json:"verdict"`
+	Report  doctor.Report `json:"report"`
+}
+
 // serveDoctor examines the masters, for one page at a time.
 func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
 	s.examined.Lock()
@@ -206,7 +224,8 @@ func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, plain(err), http.StatusInternalServerError)
 		return
 	}
-	answer(w, report)
+	how, verdict := judged(report)
+	answer(w, uiExamined{how, verdict, report})
 }
 
 // serveForce frees a lock, or all permits of a name.

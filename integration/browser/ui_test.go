@@ -66,7 +66,7 @@ func TestUI(t *testing.T) {
 		waits <- hold
 	}()
 	p := open(t, serve(t, fleet.URLs()))
-	p.until("#ready", "Locks can be had.")
+	p.until("#ready", "All is well: 3 of 3 masters")
 	p.until("#locks", "orders:42", "orders-api on ", "gpu", "1 permit", "1 reader", `<img src=x onerror=`, `\u{202e}\u{a}`)
 	p.until("#clients", "orders-api", "billing")
 
@@ -84,12 +84,13 @@ func TestUI(t *testing.T) {
 	p.until("#masters li:last-child", "up")
 	fleet.Master(2).Kill()
 	t.Logf("a master that died shows after %v", p.until("#masters li:last-child", "down", "connection"))
+	p.until("#ready", "no other master may fail")
 	fleet.Master(1).Kill()
-	p.until("#ready", "no quorum")
+	p.until("#ready", "No locks: 1 of 3 masters can grant locks, 2 are needed.")
 	p.until("#locks", "Too few masters answered.")
 	fleet.Master(1).RestartWithData()
 	fleet.Master(2).RestartWithData()
-	p.until("#ready", "Locks can be had.")
+	p.until("#ready", "All is well")
 
 	if err := holder.Ready(t.Context()); err != nil { // it connects again by itself
 		t.Fatal(err)
@@ -205,7 +206,7 @@ func TestMany(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	p := open(t, serve(t, fleet.URLs())) // without a restart guard, which these masters need
-	p.until("#ready", "Locks can be had.")
+	p.until("#ready", "All is well")
 	p.click("#examine")
 	p.until("#doctor", "Locks are not safe here", "restart-guard", "use a RestartGuard")
 	p.fits("doctor")

@@ -97,9 +97,9 @@ const get = async (what, fields) => (await fetch(what + '?' + new URLSearchParam
 // How the masters are costs them nothing, so it is asked for often.
 async function health() {
   try {
-    const { ready, masters } = await get('masters', {});
-    $('#ready').className = ready ? 'bad' : 'good';
-    $('#ready').textContent = shown(ready || 'Locks can be had.');
+    const { how, verdict, masters } = await get('masters', {});
+    $('#ready').className = how;
+    $('#ready').textContent = shown(verdict);
     $('#masters ul').replaceChildren(...masters.map(master));
   } catch (e) {
     $('#ready').className = 'bad';
@@ -130,10 +130,11 @@ async function post(what, button, fields) {
 
 const severities = { ok: 'good', note: 'soft', warning: 'odd', error: 'bad' };
 $('#examine').onclick = async () => {
-  const report = await post('doctor', $('#examine'), {});
-  if (!report) return;
+  const found = await post('doctor', $('#examine'), {});
+  if (!found) return;
+  const { how, verdict, report } = found;
   const of = (f) => (!f.masters ? '' : f.masters.length === report.masters.length ? 'each master: ' : f.masters.join(', ') + ': ');
-  $('#doctor ul').replaceChildren(el('li', '', el('b', report.safe ? 'good' : 'bad', report.safe ? 'Locks are safe here.' : report.examined < report.needed ? 'Unknown: too few masters answered.' : 'Locks are not safe here, or cannot be had.')),
+  $('#doctor ul').replaceChildren(el('li', '', el('b', how, verdict)),
     ...report.findings.filter((f) => f.severity !== 'ok').map((f) => el('li', '', el('b', severities[f.severity], f.severity), el('span', 'soft', f.id), of(f) + f.verdict, el('i', '', f.remedy || ''))));
 };
 $('#pattern').oninput = look;
