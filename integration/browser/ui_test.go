@@ -65,7 +65,7 @@ func TestUI(t *testing.T) {
 		hold, _ := waiter.Lock(t.Context(), "orders:42")
 		waits <- hold
 	}()
-	p := open(t, serve(t, fleet.URLs()))
+	p := open(t, serve(t, fleet.URLs(), "--node-timeout", "3s"))
 	p.until("#ready", "All is well: 3 of 3 masters")
 	p.until("#locks", "orders:42", "orders-api on ", "gpu", "1 permit", "1 reader", `<img src=x onerror=`, `\u{202e}\u{a}`)
 	p.until("#clients", "orders-api", "billing")
@@ -87,7 +87,9 @@ func TestUI(t *testing.T) {
 	p.until("#ready", "no other master may fail")
 	fleet.Master(1).Kill()
 	p.until("#ready", "No locks: 1 of 3 masters can grant locks, 2 are needed.")
-	p.until("#locks", "Too few masters answered.")
+	p.until("#locks", "Too few masters answer. This was so ", "orders:42", "1 reader") // the last rows stay
+	p.until("#clients", "This was so ", "billing")
+	p.fits("outage")
 	fleet.Master(1).RestartWithData()
 	fleet.Master(2).RestartWithData()
 	p.until("#ready", "All is well")
@@ -170,7 +172,7 @@ func TestForce(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.asked) != 1 || !strings.HasPrefix(p.asked[0], "Free orders:42?") {
+	if len(p.asked) != 1 || !strings.HasPrefix(p.asked[0], "Free orders:42, held by orders-api on ") {
 		t.Errorf("the page asked %q", p.asked)
 	}
 }
@@ -188,11 +190,17 @@ func TestMany(t *testing.T) {
 	lock(t, client(t, fleet, "orders-api"), "zebra")
 	// Masters in memory need a while for that, where tests run beside this one.
 	p := open(t, serve(t, fleet.URLs(), "--limit", "50", "--node-timeout", "3s"))
-	p.until("#locks", "There may be more", "job:")
+	p.until("#locks", "Next", "job:")
 	var rows int
 	p.do(chromedp.Evaluate(`document.querySelectorAll('#locks tbody tr').length`, &rows))
 	if rows != 50 {
 		t.Errorf("%d names are listed, want 50", rows)
+	}
+	first := p.text("#locks tbody tr")
+	p.click(`[data-key="#locksnext"]`)
+	p.until("#locks", "Back")
+	if next := p.text("#locks tbody tr"); next <= first {
+		t.Errorf("the next page begins with %q, the first with %q", next, first)
 	}
 	p.do(chromedp.SendKeys("#pattern", "z*"))
 	p.until("#locks tbody", "zebra")
