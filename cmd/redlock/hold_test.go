@@ -62,7 +62,7 @@ func TestHoldWithoutStdin(t *testing.T) {
 
 func holdWithoutStdin(t *testing.T, shell string) {
 	fleet, flags := masters(t, 3)
-	i := command(t, line("hold", flags, "--lease=600ms", "n")...) // os/exec opens the null device
+	i := command(t, line("hold", flags, "--lease=3s", "n")...) // os/exec opens the null device
 	i.cmd.Path, i.cmd.Args = "/bin/sh", append([]string{"sh", "-c", shell}, i.cmd.Args...)
 	i.start()
 	eventually(t, "the lock is held", func() bool { return strings.HasSuffix(i.stdout.String(), "\n") })
