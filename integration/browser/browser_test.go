@@ -135,7 +135,7 @@ func (p *tab) fits(name string) {
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 				chromedp.Sleep(200*time.Millisecond), // for what the page draws anew
 				chromedp.Evaluate(`document.documentElement.scrollWidth - innerWidth`, &over),
-				chromedp.Evaluate(`[...document.querySelectorAll('section, section *')].filter((e) => e.getClientRects().length && (e.scrollWidth > e.clientWidth + 1 && e.clientWidth || e.getBoundingClientRect().right > innerWidth)).map((e) => e.outerHTML)`, &cut),
+				chromedp.Evaluate(`[...document.querySelectorAll('section, section :not(.unseen)')].filter((e) => e.getClientRects().length && (e.scrollWidth > e.clientWidth + 1 && e.clientWidth || e.getBoundingClientRect().right > innerWidth)).map((e) => e.outerHTML)`, &cut),
 				chromedp.FullScreenshot(&picture, 100),
 			)
 			if over > 0 {

@@ -85,6 +85,7 @@ func TestUI(t *testing.T) {
 	fleet.Master(2).Kill()
 	t.Logf("a master that died shows after %v", p.until("#masters li:last-child", "down", "connection"))
 	p.until("#ready", "no other master may fail")
+	p.fits("strained")
 	fleet.Master(1).Kill()
 	p.until("#ready", "No locks: 1 of 3 masters can grant locks, 2 are needed.")
 	p.until("#locks", "Too few masters answer. This was so ", "orders:42", "1 reader") // the last rows stay
@@ -199,6 +200,7 @@ func TestMany(t *testing.T) {
 	first := p.text("#locks tbody tr")
 	p.click(`[data-key="#locksnext"]`)
 	p.until("#locks", "Back")
+	p.fits("many")
 	if next := p.text("#locks tbody tr"); next <= first {
 		t.Errorf("the next page begins with %q, the first with %q", next, first)
 	}
