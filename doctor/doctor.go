@@ -92,6 +92,7 @@ type Finding struct {
 type Report struct {
 	Masters  []string  `json:"masters"`  // by the names that the findings use
 	Examined int       `json:"examined"` // how many let us in
+	Granting int       `json:"granting"` // how many can grant a lock now
 	Needed   int       `json:"needed"`   // how many make a majority
 	Findings []Finding `json:"findings"` // in the order of the checks
 }

@@ -93,6 +93,7 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 			e.reached = append(e.reached, &facts[i])
 		}
 	}
+	report.Granting = e.usable()
 	for _, c := range checks {
 		if c.look != nil {
 			c.look(e)

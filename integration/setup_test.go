@@ -6,12 +6,14 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,6 +22,7 @@ import (
 
 	exam "example.com/redlock/doctor"
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 )
 
@@ -46,7 +49,7 @@ func (s secrets) file(t *testing.T, name string) []byte {
 func (s secrets) tls(t *testing.T) *tls.Config {
 	t.Helper()
 	issuers := x509.NewCertPool()
-	issuers.AppendCertsFromPEM(s.file(t, "tls/ca.crt"))
+	issuers.AppendCertsFromPEM(s.file(t, "ca.crt"))
 	return &tls.Config{RootCAs: issuers, ServerName: "master1"}
 }
 
@@ -57,12 +60,11 @@ func (s secrets) masters(t *testing.T, n int, settings ...string) containers.Con
 	did(t, err)
 	return containers.Config{
 		Masters: n, User: "locks", Password: s.password,
-		Settings: append([]string{"/etc/redis/redis.conf"}, settings...),
+		Settings: append([]string{"/etc/redis/conf/redis.conf", "--aclfile", "/etc/redis/secrets/users.acl"}, settings...),
 		Mounts: []string{
-			deploy + "/redis.conf:/etc/redis/redis.conf:ro",
-			deploy + "/tls.conf:/etc/redis/tls.conf:ro",
-			s.folder + "/users.acl:/etc/redis/users.acl:ro",
-			s.folder + "/tls:/etc/redis/tls:ro",
+			deploy + "/redis.conf:/etc/redis/conf/redis.conf:ro",
+			deploy + "/tls.conf:/etc/redis/conf/tls.conf:ro",
+			s.folder + "/masters:/etc/redis/secrets:ro",
 		},
 	}
 }
@@ -78,7 +80,7 @@ func TestSetUp(t *testing.T) {
 			ctx := begin(t)
 			set := s.masters(t, 3)
 			if secure {
-				set = s.masters(t, 3, "--include", "/etc/redis/tls.conf")
+				set = s.masters(t, 3, "--include", "/etc/redis/conf/tls.conf")
 				set.TLS = s.tls(t)
 			}
 			f := startFleet(ctx, t, set)
@@ -147,31 +149,97 @@ func TestRotatePassword(t *testing.T) {
 	mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 }
 
-// TestSecrets: the certificate is good for each host, by name and by address, also once it is renewed, and nobody but
-// its group reads what is secret.
+// TestSecrets: the certificate is good for each host, by name and by address, also once it is renewed, and nobody
+// else reads anything.
 func TestSecrets(t *testing.T) {
-	s := newSecrets(t, "m2.example", "10.0.0.1", "2001:db8::1", "1and1")
-	first, key := string(s.file(t, "tls/server.crt")), string(s.file(t, "tls/server.key"))
+	s := newSecrets(t, "m2.example", "10.0.0.1", "2001:db8::1", "1and1", "*.redlock")
+	first, key := string(s.file(t, "masters/server.crt")), string(s.file(t, "masters/server.key"))
 	if out, err := exec.CommandContext(t.Context(), "sh", "../docs/deploy/secrets.sh", s.folder).CombinedOutput(); err != nil {
 		t.Fatalf("secrets.sh again: %v\n%s", err, out)
 	}
-	if string(s.file(t, "tls/server.crt")) == first || string(s.file(t, "tls/server.key")) != key || string(s.file(t, "password")) != s.password {
+	if string(s.file(t, "masters/server.crt")) == first || string(s.file(t, "masters/server.key")) != key || string(s.file(t, "password")) != s.password {
 		t.Error("the second time, something else than the certificate is new")
 	}
-	block, _ := pem.Decode(s.file(t, "tls/server.crt"))
+	block, _ := pem.Decode(s.file(t, "masters/server.crt"))
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	did(t, err)
-	for _, host := range []string{"localhost", "127.0.0.1", "master1", "m2.example", "10.0.0.1", "2001:db8::1", "1and1"} {
+	for _, host := range []string{"localhost", "127.0.0.1", "master1", "m2.example", "10.0.0.1", "2001:db8::1", "1and1", "redlock-4.redlock"} {
 		if err := certificate.VerifyHostname(host); err != nil {
 			t.Error(err)
 		}
 	}
-	for _, name := range []string{"tls/server.key", "tls/ca.key", "users.acl", "password", "operator-password"} {
-		info, err := os.Stat(filepath.Join(s.folder, name))
+	did(t, filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
 		did(t, err)
-		if mode := info.Mode().Perm(); mode&0o007 != 0 {
-			t.Errorf("%s has mode %v: others can read it", name, mode)
+		info, err := entry.Info()
+		did(t, err)
+		if mode := info.Mode().Perm(); mode&0o077 != 0 || info.Sys().(*syscall.Stat_t).Gid != uint32(os.Getegid()) {
+			t.Errorf("%s has mode %v, and may be another group's: others can read it", path, mode)
 		}
+		return nil
+	}))
+	has, err := os.ReadDir(filepath.Join(s.folder, "masters"))
+	did(t, err)
+	if len(has) != 4 {
+		t.Errorf("masters get %v, want what they need and nothing else", has)
+	}
+}
+
+// TestSecretsPrefix: the user locks may use names of another prefix, and of no other. One that would mean more is refused.
+func TestSecretsPrefix(t *testing.T) {
+	make := func(prefix string) (string, error) {
+		folder := filepath.Join(t.TempDir(), "secrets")
+		out, err := exec.CommandContext(t.Context(), "sh", "../docs/deploy/secrets.sh", "-p", prefix, folder).CombinedOutput()
+		if err != nil {
+			return string(out), err
+		}
+		return readFile(t, filepath.Join(folder, "masters/users.acl")), nil
+	}
+	users, err := make("team-a/jobs.")
+	_, want, _ := strings.Cut(readFile(t, "../docs/deploy/users.acl"), " resetchannels")
+	want, _, _ = strings.Cut(strings.ReplaceAll(want, "orders:", "team-a/jobs."), "\n")
+	if err != nil || !strings.Contains(users, want) {
+		t.Errorf("users.acl has\n%s, %v; want\n%s", users, err, want)
+	}
+	for _, prefix := range []string{"", "*", "a b", "[a]", "{a", "a|b"} {
+		if out, err := make(prefix); err == nil || !strings.Contains(out, "usage") {
+			t.Errorf("prefix %q: %v, %s", prefix, err, out)
+		}
+	}
+}
+
+// TestRedisConf: redis.conf starts on a machine as it is, outside of a container.
+func TestRedisConf(t *testing.T) {
+	path, err := redisserver.Find()
+	did(t, err)
+	s := newSecrets(t)
+	conf, err := filepath.Abs("../docs/deploy/redis.conf")
+	did(t, err)
+	server := redisserver.Command(path, conf, "--aclfile", filepath.Join(s.folder, "masters/users.acl"), "--port", "0", "--unixsocket", filepath.Join(s.folder, "socket"))
+	server.Dir = t.TempDir()
+	var out strings.Builder
+	server.Stdout, server.Stderr = &out, &out
+	did(t, server.Start())
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = server.Wait() }()
+	eventually(begin(t), t, "the master lets locks in", func() error {
+		select {
+		case <-ended:
+			t.Fatalf("redis-server has ended: %s", &out)
+		default:
+		}
+		c, err := redis.Dial("unix", filepath.Join(s.folder, "socket"), redis.DialUsername("locks"), redis.DialPassword(s.password))
+		if err == nil {
+			_, err = c.Do("PING")
+			c.Close()
+		}
+		return err
+	})
+	did(t, server.Process.Kill())
+	<-ended
+	left, err := os.ReadDir(server.Dir)
+	did(t, err)
+	if len(left) > 0 {
+		t.Errorf("it leaves %v behind", left)
 	}
 }
 
@@ -209,31 +277,33 @@ func lookUp(doc any, path string) any {
 	return doc
 }
 
-// TestComposeFile: five masters, each with a port and a volume of its own, and the files that TestSetUp
-// tries.
+// TestComposeFile: five masters, each with a port of its own, and the files that TestSetUp tries.
 func TestComposeFile(t *testing.T) {
 	var file map[string]any
 	did(t, yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file))
-	if n, volumes := len(file["services"].(map[string]any)), len(file["volumes"].(map[string]any)); n != 5 || volumes != 5 {
-		t.Errorf("%d services and %d volumes, want 5 each", n, volumes)
+	if n := len(file["services"].(map[string]any)); n != 5 {
+		t.Errorf("%d services, want 5", n)
+	}
+	if file["version"] != nil {
+		t.Error("version is obsolete")
 	}
 	for i := range 5 {
 		for path, want := range map[string]string{
-			"volumes":          fmt.Sprintf("[./redis.conf:/etc/redis/redis.conf:ro ./secrets/users.acl:/etc/redis/users.acl:ro data%d:/data]", i+1),
+			"volumes":          "[./redis.conf:/etc/redis/conf/redis.conf:ro ./tls.conf:/etc/redis/conf/tls.conf:ro ./secrets/masters:/etc/redis/secrets:ro]",
 			"ports":            fmt.Sprintf("[127.0.0.1:700%d:6379]", i+1),
-			"command":          "[redis-server /etc/redis/redis.conf]",
+			"entrypoint":       "[redis-server " + start + "]",
 			"restart":          "unless-stopped",
-			"healthcheck.test": "[CMD-SHELL redis-cli ping | grep -q NOAUTH]",
+			"healthcheck.test": "[CMD-SHELL redis-cli --tls --cacert /etc/redis/secrets/ca.crt ping | grep -q NOAUTH]",
 		} {
 			if got := fmt.Sprint(lookUp(file, fmt.Sprintf("services.master%d.%s", i+1, path))); got != want {
 				t.Errorf("%s of master%d is %s, want %s", path, i+1, got, want)
 			}
 		}
-		if _, ok := file["volumes"].(map[string]any)[fmt.Sprint("data", i+1)]; !ok {
-			t.Errorf("there is no volume data%d", i+1)
-		}
 	}
 }
+
+// start is how both files start a master.
+const start = "/etc/redis/conf/redis.conf --include /etc/redis/conf/tls.conf --aclfile /etc/redis/secrets/users.acl"
 
 // TestKubernetesFile: five pods with names of their own, no two on a node, of which one at a time may be
 // missing, a guard apart, with the files that TestSetUp tries.
@@ -258,17 +328,28 @@ func TestKubernetesFile(t *testing.T) {
 		"StatefulSet.spec.replicas":                             5,
 		pod + "containers.0.readinessProbe.initialDelaySeconds": 45,
 		pod + "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.0.topologyKey": "kubernetes.io/hostname",
-		pod + "containers.0.command.1":                  "/etc/redis/redis.conf",
-		pod + "containers.0.ports.0.containerPort":      6379,
-		pod + "containers.0.volumeMounts.0.mountPath":   "/etc/redis/redis.conf",
-		pod + "containers.0.volumeMounts.1.mountPath":   "/etc/redis/users.acl",
-		pod + "volumes.0.configMap.name":                "redlock",
-		pod + "volumes.1.secret.secretName":             "redlock",
-		"StatefulSet.spec.selector.matchLabels.app":     "redlock",
-		"StatefulSet.spec.template.metadata.labels.app": "redlock",
+		pod + "containers.0.ports.0.containerPort":                                                    6379,
+		pod + "containers.0.volumeMounts.0.mountPath":                                                 "/etc/redis/conf",
+		pod + "containers.0.volumeMounts.0.subPath":                                                   nil, // or a change would not arrive
+		pod + "containers.0.volumeMounts.1.mountPath":                                                 "/etc/redis/secrets",
+		pod + "containers.0.volumeMounts.1.subPath":                                                   nil,
+		pod + "volumes.0.configMap.name":                                                              "redlock",
+		pod + "volumes.1.secret.secretName":                                                           "redlock",
+		pod + "volumes.1.secret.defaultMode":                                                          0o440,
+		pod + "securityContext.fsGroup":                                                               999,
+		"NetworkPolicy.spec.podSelector.matchLabels.app":                                              "redlock",
+		"NetworkPolicy.spec.policyTypes.1":                                                            "Egress",
+		"NetworkPolicy.spec.egress":                                                                   nil,
+		"NetworkPolicy.spec.ingress.0.ports.0.port":                                                   "redis",
+		"NetworkPolicy.spec.ingress.0.from.0.podSelector.matchLabels.redlock-client":                  "true",
+		"StatefulSet.spec.selector.matchLabels.app":                                                   "redlock",
+		"StatefulSet.spec.template.metadata.labels.app":                                               "redlock",
 	} {
 		if got := lookUp(docs, path); got != want {
 			t.Errorf("%s is %v, want %v", path, got, want)
 		}
+	}
+	if got, want := fmt.Sprint(lookUp(docs, pod+"containers.0.command")), "[redis-server "+start+"]"; got != want {
+		t.Errorf("a pod starts %s, want %s", got, want)
 	}
 }

@@ -116,6 +116,39 @@ func TestListBoundsLong(t *testing.T) {
 	})
 }
 
+// TestListPages: lists that begin where the one before has ended have each name once, in their order, however many
+// there are. A name's lock and its permits are in one.
+func TestListPages(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const many = 3_000
+		each(fleet, 0, 3, func(m *redlocktest.Master) {
+			for i := range many {
+				m.HSet(fmt.Sprintf("k%05d", i), someone, "1")
+			}
+		})
+		acquire(t, permitsOf(c, "k00001", 3))
+		time.Sleep(time.Second)
+		for _, tt := range []struct {
+			after             string
+			limit, want, last int
+			more              bool
+		}{
+			{"", 1, 1, 0, true},
+			{"", 2, 3, 1, true}, // and permits
+			{"k00000", 1, 2, 1, true},
+			{"k00001", 2, 2, 3, true},
+			{"k01499", 2, 2, 1501, true},
+			{"k02989", 10, 10, many - 1, false},
+			{"k02989", 9, 9, many - 2, true},
+		} {
+			list, err := listedAfter(c, t.Context(), "k*", tt.after, tt.limit)
+			if err != nil || len(list.locks) != tt.want || list.locks[tt.want-1].Name != fmt.Sprintf("k%05d", tt.last) || list.more != tt.more {
+				t.Errorf("%d behind %q: %+v, %v; want %d up to %d, and more: %t", tt.limit, tt.after, list, err, tt.want, tt.last, tt.more)
+			}
+		}
+	})
+}
+
 // TestListTakesNoLongerThanTenLong: a list of masters that are slow has what was found in ten seconds.
 func TestListTakesNoLongerThanTenLong(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -180,8 +213,12 @@ type listing struct {
 }
 
 // listed returns what List tells until it ends, and its error but for ErrMore.
-func listed(c *redlock.Client, ctx context.Context, pattern string, limit int) (l listing, err error) {
-	for one, err := range redlockadmin.Of(c).List(ctx, pattern, limit) {
+func listed(c *redlock.Client, ctx context.Context, pattern string, limit int) (listing, error) {
+	return listedAfter(c, ctx, pattern, "", limit)
+}
+
+func listedAfter(c *redlock.Client, ctx context.Context, pattern, after string, limit int) (l listing, err error) {
+	for one, err := range redlockadmin.Of(c).List(ctx, pattern, after, limit) {
 		switch {
 		case errors.Is(err, redlockadmin.ErrMore):
 			l.more = true

@@ -139,7 +139,7 @@ func ExampleAdmin_List() {
 	defer holds.Unlock(ctx)
 
 	admin := redlockadmin.Of(client)
-	for listed, err := range admin.List(ctx, "orders:*", 100) {
+	for listed, err := range admin.List(ctx, "orders:*", "", 100) {
 		if errors.Is(err, redlockadmin.ErrMore) { // it comes last
 			fmt.Println("there may be more")
 			break

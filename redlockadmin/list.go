@@ -36,7 +36,8 @@ type Listed struct {
 }
 
 // List searches for the locks and semaphores that somebody has and whose names match pattern, and returns them in the
-// order of their names: at most limit, which is above 0. Pattern is that of Redis: * stands for any characters, ?
+// order of their names: the first ones behind the name after, which is "" for those from the beginning on, and at most
+// limit names, which is above 0. The last of them is the next call's after. Pattern is that of Redis: * stands for any characters, ?
 // for one, [ab] for one of those. Locks of Redisson's are among them; other keys are not. Each range over the result
 // searches anew, for ten seconds at most.
 //
@@ -44,7 +45,7 @@ type Listed struct {
 // permission +scan, which locks do without.
 //
 // Cost: on each master three SCAN for each hundred keys that it has, and a script call for each 16 names.
-func (a *Admin) List(ctx context.Context, pattern string, limit int) iter.Seq2[Listed, error] {
+func (a *Admin) List(ctx context.Context, pattern, after string, limit int) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		if limit < 1 {
 			yield(Listed{}, errors.New("redlock: the limit of a list is below 1"))
@@ -52,7 +53,7 @@ func (a *Admin) List(ctx context.Context, pattern string, limit int) iter.Seq2[L
 		}
 		var more atomic.Bool
 		all, err := gather(a, func(m *multilock.Masters) ([]inspect.Listed, error) {
-			found, err := inspect.List(ctx, m.Directory, pattern, limit)
+			found, err := inspect.List(ctx, m.Directory, pattern, after, limit)
 			if found.More {
 				more.Store(true)
 			}
@@ -61,8 +62,8 @@ func (a *Admin) List(ctx context.Context, pattern string, limit int) iter.Seq2[L
 		slices.SortStableFunc(all, func(a, b inspect.Listed) int {
 			return cmp.Or(strings.Compare(a.Name, b.Name), order(a.Semaphore, b.Semaphore))
 		})
-		if len(all) > limit {
-			all = all[:limit]
+		all, cut := inspect.Names(all, limit)
+		if cut {
 			more.Store(true)
 		}
 		for _, one := range all {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/doctor"
+	"example.com/redlock/quorum"
 	"example.com/redlock/redlock"
 )
 
@@ -65,9 +66,7 @@ const indent = 27
 
 // screen prints the report for a person. It is plain text of 80 columns.
 func (p *page) screen(r doctor.Report) {
-	many := make(map[doctor.Severity]int)
 	for _, f := range r.Findings {
-		many[f.Severity]++
 		severity := f.Severity.String()
 		if f.Severity == doctor.Error {
 			severity = "ERROR"
@@ -85,14 +84,45 @@ func (p *page) screen(r doctor.Report) {
 			fmt.Fprintf(p, "%*s-> %s\n", indent, "", hang(f.Remedy, indent+3))
 		}
 	}
-	fmt.Fprintf(p, "\n%s\n", hang(summary(r, many), 0))
+	_, verdict := judged(r)
+	fmt.Fprintf(p, "\n%s\n", hang(verdict, 0))
 }
 
-// summary says in one sentence how things are.
-func summary(r doctor.Report, many map[doctor.Severity]int) string {
+// standing is how locks are where so many masters can grant locks.
+type standing string
+
+const (
+	well     standing = "good" // every master can
+	strained standing = "odd"  // a majority can
+	none     standing = "bad"
+)
+
+// standingOf returns how locks are where so many of the masters can grant locks, and says so in half a sentence.
+func standingOf(granting, masters int) (standing, string) {
+	need := quorum.Majority(masters)
+	grant := fmt.Sprintf("%d of %s can grant locks", granting, counted(masters, "master", "masters"))
+	switch {
+	case granting < need:
+		return none, fmt.Sprintf("%s, %d are needed", grant, need)
+	case granting == masters:
+		return well, grant
+	case granting == need:
+		return strained, fmt.Sprintf("no other master may fail: %s, %d are needed", grant, need)
+	}
+	return strained, fmt.Sprintf("only %d more may fail: %s, %d are needed", granting-need, grant, need)
+}
+
+// judged says in one sentence what an examination found.
+func judged(r doctor.Report) (standing, string) {
 	var rest []string
 	for _, s := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Note} {
-		if n := many[s]; n > 0 {
+		n := 0
+		for _, f := range r.Findings {
+			if f.Severity == s {
+				n++
+			}
+		}
+		if n > 0 {
 			rest = append(rest, counted(n, s.String(), s.String()+"s"))
 		}
 	}
@@ -100,11 +130,14 @@ func summary(r doctor.Report, many map[doctor.Severity]int) string {
 	if found == "" {
 		found = "nothing to mend"
 	}
+	how, words := standingOf(r.Granting, len(r.Masters))
 	switch {
-	case r.Examined < r.Needed:
-		return fmt.Sprintf("Unknown: %d of %d masters answered, %d are needed (%s).", r.Examined, len(r.Masters), r.Needed, found)
+	case how == none:
+		return none, fmt.Sprintf("No locks: %s (%s).", words, found)
 	case !r.Safe():
-		return fmt.Sprintf("Locks are not safe here, or cannot be had: %s.", found)
+		return none, fmt.Sprintf("Locks are not safe here: %s.", found)
+	case how == strained:
+		return strained, fmt.Sprintf("Locks are safe here, but %s (%s).", words, found)
 	}
-	return fmt.Sprintf("Locks are safe here: %s.", found)
+	return well, fmt.Sprintf("Locks are safe here: %s.", found)
 }

@@ -98,6 +98,9 @@ func untilTold(hold held, stdin *os.File, signals <-chan os.Signal, log *slog.Lo
 
 // isNull reports whether file is the null device. It is always at its end, so this end says nothing:
 // it is what a script's background jobs, cron and services have for stdin.
+//
+// Before main, the Go runtime opens it in place of a stdin that is closed, for reading and writing, as Python's
+// subprocess.DEVNULL does. So the two cannot be told apart.
 func isNull(file *os.File) bool {
 	null, err := os.Stat(os.DevNull)
 	if err != nil {

@@ -53,10 +53,18 @@ func TestHoldSignal(t *testing.T) {
 }
 
 // The null device is at its end from the start. Then only a signal ends the hold: cron, services and
-// background jobs of a script have that for stdin.
+// background jobs of a script have that for stdin. One that is closed is as one with it.
 func TestHoldWithoutStdin(t *testing.T) {
+	for name, shell := range map[string]string{"null device": `exec "$0" "$@"`, "closed": `exec "$0" "$@" <&-`} {
+		t.Run(name, func(t *testing.T) { holdWithoutStdin(t, shell) })
+	}
+}
+
+func holdWithoutStdin(t *testing.T, shell string) {
 	fleet, flags := masters(t, 3)
-	i := command(t, line("hold", flags, "--lease=600ms", "n")...).start() // os/exec opens the null device
+	i := command(t, line("hold", flags, "--lease=3s", "n")...) // os/exec opens the null device
+	i.cmd.Path, i.cmd.Args = "/bin/sh", append([]string{"sh", "-c", shell}, i.cmd.Args...)
+	i.start()
 	eventually(t, "the lock is held", func() bool { return strings.HasSuffix(i.stdout.String(), "\n") })
 	left := fleet.Master(1).TTL("n")
 	eventually(t, "the hold is renewed", func() bool {

@@ -53,6 +53,7 @@ type sight struct {
 	err     error // too few masters answered
 	permits bool  // it is about those
 	held    bool
+	owners  []string                // who has the name, as far as a majority says
 	verdict string                  // what they say together, in one line
 	rows    [][]string              // a heading, and what each of them says
 	notes   []string                // what else there is to say of some
@@ -168,7 +169,11 @@ func lockSight(seen redlockadmin.Inspection, err error) *sight {
 			naming++
 		}
 	}
+	if seen.Holder != "" && seen.Holder != shared {
+		s.owners = []string{seen.Holder}
+	}
 	for _, r := range seen.Readers {
+		s.owners = append(s.owners, r.Owner)
 		s.having = append(s.having, []string{named(r.Owner, r.Client), rounded(r.Remaining)})
 	}
 	if seen.Held {
@@ -244,6 +249,7 @@ func permitsSight(seen redlockadmin.SemaphoreInspection, err error) *sight {
 		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))}, m.Guard, m.Queue, m.Err)
 	}
 	for _, t := range seen.Slots {
+		s.owners = append(s.owners, t.Owner)
 		s.having = append(s.having, []string{fmt.Sprint(t.Number), named(t.Owner, t.Client), rounded(t.Remaining), fmt.Sprint(t.Token)})
 	}
 	s.verdict = counted(len(seen.Slots), "permit is", "permits are") + " held"

@@ -32,7 +32,7 @@ func (l *listCmd) Run(std streams, from origins) error {
 }
 
 func (l *listCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
-	all, err := listed(ctx, client, l.Pattern, l.Limit)
+	all, err := listed(ctx, client, l.Pattern, "", l.Limit)
 	switch {
 	case err != nil:
 		return fail(codeOf(err), "%w", err)
@@ -56,8 +56,8 @@ type listing struct {
 }
 
 // listed returns what is held.
-func listed(ctx context.Context, client *redlock.Client, pattern string, limit int) (all listing, err error) {
-	for one, err := range redlockadmin.Of(client).List(ctx, pattern, limit) {
+func listed(ctx context.Context, client *redlock.Client, pattern, after string, limit int) (all listing, err error) {
+	for one, err := range redlockadmin.Of(client).List(ctx, pattern, after, limit) {
 		switch {
 		case errors.Is(err, redlockadmin.ErrMore):
 			all.more = true

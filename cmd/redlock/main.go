@@ -128,10 +128,12 @@ func inOurWords(err *kong.ParseError, file *configFile) string {
 	match := noValue.FindStringSubmatch(err.Error())
 	if match == nil {
 		flag, rest, _ := strings.Cut(err.Error(), ":")
-		if origin, ok := originsOf(err.Context, file)[strings.TrimPrefix(flag, "--")]; ok {
-			return origin + ":" + fromVariable.ReplaceAllString(rest, "")
+		origin, ok := originsOf(err.Context, file)[strings.TrimPrefix(flag, "--")]
+		reason := fromVariable.ReplaceAllString(rest, "")
+		if !ok || reason == rest && strings.HasPrefix(origin, "REDLOCK_") {
+			return err.Error() // of a value on the command line, beside a variable
 		}
-		return err.Error()
+		return origin + ":" + reason
 	}
 	for _, flag := range err.Context.Flags() {
 		if flag.Name != match[1] {

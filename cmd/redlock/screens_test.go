@@ -225,8 +225,8 @@ func reasons() []printed {
 // examined is what doctor says of what it found.
 func examined() []printed {
 	masters := []string{"m1:6379", "m2:6379", "m3:6379"}
-	found := func(when string, examined int, findings ...doctor.Finding) printed {
-		report := doctor.Report{Masters: masters, Examined: examined, Needed: 2, Findings: findings}
+	found := func(when string, granting int, findings ...doctor.Finding) printed {
+		report := doctor.Report{Masters: masters, Granting: granting, Needed: 2, Findings: findings}
 		return printed{"doctor: " + when, columns, func(p *page) { p.screen(report) }}
 	}
 	const lacks = "see below what each of the others lacks"
@@ -234,6 +234,8 @@ func examined() []printed {
 		found("nothing is wrong", 3,
 			doctor.Finding{ID: "quorum", Verdict: "3 of 3 masters can grant a lock, and 2 are needed"},
 			doctor.Finding{ID: "clock-rate", Verdict: "all kept pace for 2s, within the 22ms that leases allow for, which is a long sentence"}),
+		found("one is dead", 2,
+			doctor.Finding{ID: "reachable", Severity: doctor.Warning, Masters: masters[2:], Verdict: "connect: connection refused", Remedy: "start it, or correct the address"}),
 		found("one master evicts, and one is dead", 2,
 			doctor.Finding{ID: "quorum", Severity: doctor.Warning, Verdict: "2 of 3 masters can grant a lock, and 2 are needed: none of these may fail", Remedy: lacks},
 			doctor.Finding{ID: "reachable", Severity: doctor.Warning, Masters: masters[2:], Verdict: "connect: connection refused", Remedy: "start it, or correct the address"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"encoding/json"
@@ -8,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os/signal"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -24,7 +27,7 @@ import (
 type uiCmd struct {
 	Listen     string `default:"127.0.0.1:7380" placeholder:"HOST:PORT" help:"Where to serve the page: an address of this machine's loopback. Port 0 chooses one that is free."`
 	AllowForce bool   `help:"Let the page free locks, whoever holds them. Without it, the page only looks."`
-	Limit      int    `default:"200" placeholder:"N" help:"How many names to list at most."`
+	Limit      int    `default:"200" placeholder:"N" help:"How many names and clients to show at once."`
 	Name       string `placeholder:"NAME" help:"For what doctor tries: see redlock doctor --help."`
 	fleetFlags
 }
@@ -38,7 +41,7 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	server := &uiServer{force: u.AllowForce, limit: u.Limit}
+	server := newUI(u.AllowForce, u.Limit)
 	server.examine = func(ctx context.Context) (doctor.Report, error) { return doctor.Examine(ctx, examined, u.Name) }
 	u.trace = server.masters.trace()
 	if server.client, err = u.openToLook(from, std.err); err != nil {
@@ -83,13 +86,22 @@ type uiServer struct {
 	force   bool
 	limit   int
 	masters uiMasters
+	turn    chan struct{} // whoever takes what is in it asks the masters: however many look, one asks
+	next    time.Time     // when the masters may be asked again: of whoever has the turn
 
-	mu       sync.Mutex // held while the masters are asked: however many look, they are asked by one
-	last     uiLook
-	at       time.Time // when the masters had answered for last
-	pattern  string    // of last
+	mu       sync.Mutex
+	looks    map[uiView]*uiLook // what the masters said, until it is old
 	examined sync.Mutex
 }
+
+func newUI(force bool, limit int) *uiServer {
+	s := &uiServer{force: force, limit: limit, turn: make(chan struct{}, 1), looks: make(map[uiView]*uiLook)}
+	s.turn <- struct{}{}
+	return s
+}
+
+// uiView is what a page asks the masters for, whatever else it shows.
+type uiView struct{ pattern, after string }
 
 //go:embed ui
 var uiFiles embed.FS
@@ -97,14 +109,21 @@ var uiFiles embed.FS
 // handler serves the page and what it asks for.
 //
 // A page of another site must not use it, which a browser would let it try: nobody is asked for a
-// password here. Such a page can neither read an answer nor send a POST, and the name by which it was
+// password here. Such a page can neither have the masters asked nor send a POST, and the name by which it was
 // reached must be that of the loopback, or a site could give its own name that address.
 func (s *uiServer) handler() http.Handler {
 	files, _ := fs.Sub(uiFiles, "ui") // the folder is embedded
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(files))
 	mux.HandleFunc("GET /masters", s.serveMasters)
-	mux.HandleFunc("GET /look", s.serveLook)
+	mux.HandleFunc("GET /look", func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("Sec-Fetch-Site") { // which all browsers send by now
+		case "", "none", "same-origin":
+			s.serveLook(w, r)
+		default:
+			http.Error(w, "redlock ui is for its own page", http.StatusForbidden)
+		}
+	})
 	mux.HandleFunc("POST /doctor", s.serveDoctor)
 	mux.HandleFunc("POST /force", s.serveForce)
 	guarded := http.NewCrossOriginProtection().Handler(mux)
@@ -126,73 +145,152 @@ func (s *uiServer) handler() http.Handler {
 
 // uiHealth is how the masters are, as the client knows without asking.
 type uiHealth struct {
-	Ready   string     `json:"ready"` // why no lock can be had; empty if one can
+	How     standing   `json:"how"`
+	Verdict string     `json:"verdict"` // the same in words
 	Masters []uiMaster `json:"masters"`
 }
 
 // serveMasters tells how the masters are. That costs them nothing, so pages ask often.
-func (s *uiServer) serveMasters(w http.ResponseWriter, r *http.Request) {
-	health := uiHealth{Masters: s.masters.list()}
-	now, cancel := context.WithTimeout(r.Context(), 0)
-	defer cancel()
-	if err := s.client.Ready(now); err != nil {
-		health.Ready = plain(err)
+func (s *uiServer) serveMasters(w http.ResponseWriter, _ *http.Request) {
+	answer(w, healthOf(s.masters.list(), time.Now()))
+}
+
+// healthOf counts the masters that can grant a lock at that time.
+func healthOf(masters []uiMaster, now time.Time) uiHealth {
+	granting := 0
+	for _, m := range masters {
+		switch m.State {
+		case redlocktrace.StateUp, redlocktrace.StateGranting, redlocktrace.StateSteady, redlocktrace.StateBehind:
+			if !m.Until.After(now) {
+				granting++
+			}
+		}
 	}
-	answer(w, health)
+	how, words := standingOf(granting, len(masters))
+	begin := map[standing]string{well: "All is well: ", strained: "Locks work, but ", none: "No locks: "}[how]
+	return uiHealth{how, begin + words + ".", masters}
 }
 
 // uiLook is what the masters say. What too few of them answered for is null.
 type uiLook struct {
 	Force   bool         `json:"force"` // locks may be freed
 	List    *listJSON    `json:"list"`
-	Clients *clientsJSON `json:"clients"`
+	Clients *clientsJSON `json:"clients"`        // some of them
+	Total   int          `json:"total"`          // how many clients there are
 	Name    any          `json:"name,omitempty"` // what inspect --json prints
 	Line    []waiter     `json:"line,omitempty"` // who waits for the name: one queue of those of the masters
+
+	until time.Time // then it is old
 }
 
-// lookAge is how old an answer may be that one more page gets.
-const lookAge = 400 * time.Millisecond
+// A page asks for a look every half second, and less often where the masters take long.
+const (
+	lookPause = 500 * time.Millisecond
+	mostPause = 5 * time.Second
+)
 
-// serveLook tells what is held, by whom, who uses the masters, and who has the name that was asked for.
+// uiSets is how many sets of masters, and pairs of them that are not safe, a page shows.
+const uiSets = 26
+
+// serveLook tells what is held, by whom, who uses the masters, and who has the name that was asked for. It has as many
+// names behind the field after, and clients behind the first skip ones, as the page shows at once.
 func (s *uiServer) serveLook(w http.ResponseWriter, r *http.Request) {
-	// Others may get the answer, too, so it does not end with this page.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), lookLimit)
-	defer cancel()
-	pattern := r.FormValue("pattern")
-	if pattern == "" {
-		pattern = "*"
+	skip, err := strconv.Atoi(cmp.Or(r.FormValue("skip"), "0"))
+	if err != nil || skip < 0 {
+		http.Error(w, "skip is a number of clients", http.StatusBadRequest)
+		return
 	}
-	s.mu.Lock()
-	if s.pattern != pattern || time.Since(s.at) > lookAge {
-		s.last, s.at, s.pattern = s.look(ctx, pattern), time.Now(), pattern
+	seen := s.see(r.Context(), uiView{cmp.Or(r.FormValue("pattern"), "*"), r.FormValue("after")})
+	if seen == nil {
+		return // nobody waits for it any more
 	}
-	look := s.last
-	s.mu.Unlock()
+	look := *seen
+	if look.Clients != nil {
+		part := *look.Clients
+		look.Total = len(part.Clients)
+		skip = min(skip, look.Total)
+		part.Clients = part.Clients[skip:min(skip+s.limit, look.Total)]
+		look.Clients = &part
+	}
 	if name := r.FormValue("name"); name != "" {
+		ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
+		defer cancel()
 		seen := lookAt(ctx, s.client, name, r.FormValue("permits") != "")
 		look.Name, look.Line = seen.report, eachAs(inLine(seen.queues), func(q queued) waiter { return waiterAsJSON(q.Waiter) })
 	}
 	answer(w, look)
 }
 
-// look asks the masters for what all pages show.
-func (s *uiServer) look(ctx context.Context, pattern string) uiLook {
-	look := uiLook{Force: s.force}
+// see returns what the masters say, or said lately; nil if ctx has ended.
+//
+// Views take turns, with a pause behind each, so that two of them cost the masters no more than one does.
+func (s *uiServer) see(ctx context.Context, v uiView) *uiLook {
+	if look := s.fresh(v); look != nil {
+		return look
+	}
+	select {
+	case <-s.turn:
+		defer func() { s.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil
+	}
+	if look := s.fresh(v); look != nil {
+		return look // of somebody whose turn was before ours
+	}
+	select {
+	case <-time.After(time.Until(s.next)):
+	case <-ctx.Done():
+		return nil
+	}
+	// Others may get the answer, too, so it does not end with this page.
+	began := time.Now()
+	all, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
+	defer cancel()
+	look := s.look(all, v)
+	s.next = time.Now().Add(min(mostPause, max(lookPause, 4*time.Since(began))))
+	look.until = s.next
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks[v] = look
+	return look
+}
+
+// fresh returns what the masters said, unless it is old.
+func (s *uiServer) fresh(v uiView) *uiLook {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.looks, func(_ uiView, look *uiLook) bool { return !time.Now().Before(look.until) })
+	return s.looks[v]
+}
+
+// look asks the masters for what all pages with that view show.
+func (s *uiServer) look(ctx context.Context, v uiView) *uiLook {
+	look := &uiLook{Force: s.force}
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		if all, err := listed(ctx, s.client, pattern, s.limit); err == nil {
+		if all, err := listed(ctx, s.client, v.pattern, v.after, s.limit); err == nil {
 			report := listReport(all)
 			look.List = &report
 		}
 	})
 	asking.Go(func() {
 		if all, err := redlockadmin.Of(s.client).Clients(ctx); err == nil {
-			report := clientsReport(all, setsInUse(all))
+			sets := setsInUse(all)
+			report := clientsReport(all, sets[:min(len(sets), uiSets)])
+			report.Pairs = slices.DeleteFunc(report.Pairs, func(p pairJSON) bool { return p.Safe })
+			report.Pairs = report.Pairs[:min(len(report.Pairs), uiSets)]
 			look.Clients = &report
 		}
 	})
 	asking.Wait()
 	return look
+}
+
+// uiExamined is what doctor found.
+type uiExamined struct {
+	How     standing      `json:"how"`
+	Verdict string        `json:"verdict"`
+	Report  doctor.Report `json:"report"`
 }
 
 // serveDoctor examines the masters, for one page at a time.
@@ -206,10 +304,12 @@ func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, plain(err), http.StatusInternalServerError)
 		return
 	}
-	answer(w, report)
+	how, verdict := judged(report)
+	answer(w, uiExamined{how, verdict, report})
 }
 
-// serveForce frees a lock, or all permits of a name.
+// serveForce frees a lock, or all permits of a name, if those who have it are those in the fields owner: what the page
+// showed. Somebody who takes it between the look at that and the end of it loses it all the same.
 func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
 	if !s.force {
 		http.Error(w, "start redlock ui with --allow-force to free locks", http.StatusForbidden)
@@ -218,11 +318,20 @@ func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
 	defer cancel()
 	admin := redlockadmin.Of(s.client)
-	free := admin.ForceUnlock
-	if r.FormValue("permits") != "" {
+	free, permits, name := admin.ForceUnlock, r.FormValue("permits") != "", r.FormValue("name")
+	if permits {
 		free = admin.ForceRelease
 	}
-	freed, err := free(ctx, r.FormValue("name"))
+	seen := lookAt(ctx, s.client, name, permits)
+	if seen.err != nil {
+		http.Error(w, plain(seen.err), http.StatusBadGateway)
+		return
+	}
+	if slices.ContainsFunc(seen.owners, func(owner string) bool { return !slices.Contains(r.Form["owner"], owner) }) {
+		http.Error(w, "not freed: somebody else has it by now", http.StatusConflict)
+		return
+	}
+	freed, err := free(ctx, name)
 	if err != nil {
 		http.Error(w, plain(err), http.StatusBadGateway)
 		return

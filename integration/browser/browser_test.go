@@ -96,10 +96,10 @@ func (p *tab) text(at string) (text string) {
 	return text
 }
 
-// click clicks on what is there now: the page draws it anew again and again.
+// click clicks on what is there, once it is: the page draws it anew again and again.
 func (p *tab) click(at string) {
 	p.t.Helper()
-	p.do(chromedp.Evaluate("setTimeout(() => document.querySelector('"+at+"').click()); 0", nil))
+	p.do(chromedp.WaitReady(at), chromedp.Evaluate("setTimeout(() => document.querySelector('"+at+"').click()); 0", nil))
 }
 
 // until waits until the place says all of that, and returns how long it took.
@@ -128,16 +128,21 @@ func (p *tab) fits(name string) {
 	for size, width := range map[string]int64{"screen": 1280, "phone": 390} {
 		for _, scheme := range []string{"light", "dark"} {
 			var over int64
+			var cut []string
 			var picture []byte
 			p.do(
 				chromedp.EmulateViewport(width, 900),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 				chromedp.Sleep(200*time.Millisecond), // for what the page draws anew
 				chromedp.Evaluate(`document.documentElement.scrollWidth - innerWidth`, &over),
+				chromedp.Evaluate(`[...document.querySelectorAll('section, section :not(.unseen)')].filter((e) => e.getClientRects().length && (e.scrollWidth > e.clientWidth + 1 && e.clientWidth || e.getBoundingClientRect().right > innerWidth)).map((e) => e.outerHTML)`, &cut),
 				chromedp.FullScreenshot(&picture, 100),
 			)
 			if over > 0 {
 				p.t.Errorf("%s on a %s: %d pixels hang over the edge", name, size, over)
+			}
+			if len(cut) > 0 {
+				p.t.Errorf("%s on a %s: cut off: %q", name, size, cut)
 			}
 			if *shots != "" {
 				if err := os.WriteFile(filepath.Join(*shots, name+"-"+size+"-"+scheme+".png"), picture, 0o666); err != nil {

@@ -65,8 +65,8 @@ func TestUI(t *testing.T) {
 		hold, _ := waiter.Lock(t.Context(), "orders:42")
 		waits <- hold
 	}()
-	p := open(t, serve(t, fleet.URLs()))
-	p.until("#ready", "Locks can be had.")
+	p := open(t, serve(t, fleet.URLs(), "--node-timeout", "3s"))
+	p.until("#ready", "All is well: 3 of 3 masters")
 	p.until("#locks", "orders:42", "orders-api on ", "gpu", "1 permit", "1 reader", `<img src=x onerror=`, `\u{202e}\u{a}`)
 	p.until("#clients", "orders-api", "billing")
 
@@ -84,12 +84,16 @@ func TestUI(t *testing.T) {
 	p.until("#masters li:last-child", "up")
 	fleet.Master(2).Kill()
 	t.Logf("a master that died shows after %v", p.until("#masters li:last-child", "down", "connection"))
+	p.until("#ready", "no other master may fail")
+	p.fits("strained")
 	fleet.Master(1).Kill()
-	p.until("#ready", "no quorum")
-	p.until("#locks", "Too few masters answered.")
+	p.until("#ready", "No locks: 1 of 3 masters can grant locks, 2 are needed.")
+	p.until("#locks", "Too few masters answer. This was so ", "orders:42", "1 reader") // the last rows stay
+	p.until("#clients", "This was so ", "billing")
+	p.fits("outage")
 	fleet.Master(1).RestartWithData()
 	fleet.Master(2).RestartWithData()
-	p.until("#ready", "Locks can be had.")
+	p.until("#ready", "All is well")
 
 	if err := holder.Ready(t.Context()); err != nil { // it connects again by itself
 		t.Fatal(err)
@@ -169,7 +173,7 @@ func TestForce(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.asked) != 1 || !strings.HasPrefix(p.asked[0], "Free orders:42?") {
+	if len(p.asked) != 1 || !strings.HasPrefix(p.asked[0], "Free orders:42, held by orders-api on ") {
 		t.Errorf("the page asked %q", p.asked)
 	}
 }
@@ -187,11 +191,18 @@ func TestMany(t *testing.T) {
 	lock(t, client(t, fleet, "orders-api"), "zebra")
 	// Masters in memory need a while for that, where tests run beside this one.
 	p := open(t, serve(t, fleet.URLs(), "--limit", "50", "--node-timeout", "3s"))
-	p.until("#locks", "There may be more", "job:")
+	p.until("#locks", "Next", "job:")
 	var rows int
 	p.do(chromedp.Evaluate(`document.querySelectorAll('#locks tbody tr').length`, &rows))
 	if rows != 50 {
 		t.Errorf("%d names are listed, want 50", rows)
+	}
+	first := p.text("#locks tbody tr")
+	p.click(`[data-key="#locksnext"]`)
+	p.until("#locks", "Back")
+	p.fits("many")
+	if next := p.text("#locks tbody tr"); next <= first {
+		t.Errorf("the next page begins with %q, the first with %q", next, first)
 	}
 	p.do(chromedp.SendKeys("#pattern", "z*"))
 	p.until("#locks tbody", "zebra")
@@ -205,7 +216,7 @@ func TestMany(t *testing.T) {
 func TestDoctor(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	p := open(t, serve(t, fleet.URLs())) // without a restart guard, which these masters need
-	p.until("#ready", "Locks can be had.")
+	p.until("#ready", "All is well")
 	p.click("#examine")
 	p.until("#doctor", "Locks are not safe here", "restart-guard", "use a RestartGuard")
 	p.fits("doctor")

@@ -46,16 +46,17 @@ const spare = 1000
 const listedAtOnce = 128
 
 // List returns the locks and semaphores with names that match pattern, as Redis matches keys, and that
-// somebody has: limit of them at most, in the order of their names. It searches for about ten seconds at most.
+// somebody has: the first ones behind the name after, limit names at most, in their order. It searches for about ten
+// seconds at most.
 //
 // The error is a [*poll.MajorityError] when fewer than a majority of the masters could be searched.
 //
 // Cost: on each master three SCAN for each hundred keys that it has, and a script call for each lock and for each
 // permit that is held, and for each semaphore.
-func List(ctx context.Context, d *clients.Directory, pattern string, limit int) (Listing, error) {
+func List(ctx context.Context, d *clients.Directory, pattern, after string, limit int) (Listing, error) {
 	var l Listing
 	start := time.Now()
-	found := &names{limit: 10*limit + spare, all: make(map[target]bool)}
+	found := &names{after: after, limit: 10*limit + spare, all: make(map[target]bool)}
 	err := d.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
 		a := d.Scan(looking, i, func(cursor uint64) *script.Command {
 			return script.Scan(cursor, pattern, "hash")
@@ -68,7 +69,7 @@ func List(ctx context.Context, d *clients.Directory, pattern string, limit int) 
 			}
 		}
 		if looking.Err() != nil && ctx.Err() == nil {
-			found.cut()
+			found.late()
 			a = script.Answer{Outcome: script.Done}
 		}
 		return a
@@ -76,6 +77,9 @@ func List(ctx context.Context, d *clients.Directory, pattern string, limit int) 
 	if err != nil {
 		return l, err
 	}
+	found.mu.Lock()
+	found.cutLocked(found.limit)
+	found.mu.Unlock()
 	l.More = found.more
 	for part := range slices.Chunk(slices.SortedFunc(maps.Keys(found.all), target.compare), listedAtOnce) {
 		if time.Since(start) > poll.ScanTime {
@@ -87,8 +91,8 @@ func List(ctx context.Context, d *clients.Directory, pattern string, limit int) 
 			return l, err
 		}
 		l.Locks = append(l.Locks, listed...)
-		if len(l.Locks) > limit {
-			l.Locks, l.More = l.Locks[:limit], true
+		if first, more := Names(l.Locks, limit); more {
+			l.Locks, l.More = first, true
 			break
 		}
 	}
@@ -101,6 +105,15 @@ func List(ctx context.Context, d *clients.Directory, pattern string, limit int) 
 		l.Locks[i].Client = clients[l.Locks[i].Holder]
 	}
 	return l, nil
+}
+
+// Names returns the first of a list: limit of them, or one more that has the last one's name. It reports whether there
+// are others.
+func Names(all []Listed, limit int) (first []Listed, more bool) {
+	if limit < len(all) && all[limit].Name == all[limit-1].Name {
+		limit++
+	}
+	return all[:min(limit, len(all))], limit < len(all)
 }
 
 // target is a lock, or the semaphore of that name.
@@ -120,11 +133,12 @@ func (t target) compare(o target) int {
 	return 1
 }
 
-// names are those that were found.
+// names are the first ones, in their order, of those that were found.
 type names struct {
-	mu    sync.Mutex
+	after string // the first of them is behind this one
 	limit int
-	all   map[target]bool
+	mu    sync.Mutex
+	all   map[target]bool // up to twice the limit, so that they need not be sorted for each
 	more  bool
 }
 
@@ -145,21 +159,29 @@ func (n *names) add(keys []string, of func(key string) (target, bool)) (more boo
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, key := range keys {
-		t, ok := of(key)
-		if !ok || n.all[t] {
-			continue
+		if t, ok := of(key); ok && t.key > n.after {
+			n.all[t] = true
 		}
-		if len(n.all) == n.limit {
-			n.more = true
-			return false
-		}
-		n.all[t] = true
+	}
+	if len(n.all) > 2*n.limit {
+		n.cutLocked(n.limit)
 	}
 	return true
 }
 
-// cut notes that there was no time for more.
-func (n *names) cut() {
+// cutLocked forgets all but the first so many.
+func (n *names) cutLocked(limit int) {
+	if len(n.all) <= limit {
+		return
+	}
+	for _, t := range slices.SortedFunc(maps.Keys(n.all), target.compare)[limit:] {
+		delete(n.all, t)
+	}
+	n.more = true
+}
+
+// late notes that there was no time for more.
+func (n *names) late() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.more = true

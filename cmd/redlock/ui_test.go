@@ -1,0 +1,219 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
+	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
+)
+
+// TestStanding: the page says that all is well, that no other master may fail, or that there are no locks, and
+// only of masters that can grant locks.
+func TestStanding(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for _, c := range []struct {
+		states  []redlocktrace.State
+		how     standing
+		verdict string
+	}{
+		{[]redlocktrace.State{"up", "behind", "steady"}, well, "All is well: 3 of 3 masters can grant locks."},
+		{[]redlocktrace.State{"granting", "up", "down"}, strained, "Locks work, but no other master may fail: 2 of 3 masters can grant locks, 2 are needed."},
+		{[]redlocktrace.State{"up", "up", "up", "up", "refused"}, strained, "Locks work, but only 1 more may fail: 4 of 5 masters can grant locks, 3 are needed."},
+		{[]redlocktrace.State{"up", "unsteady", ""}, none, "No locks: 1 of 3 masters can grant locks, 2 are needed."},
+		{[]redlocktrace.State{"guarded", "guarded", "guarded"}, none, "No locks: 0 of 3 masters can grant locks, 2 are needed."},
+		{[]redlocktrace.State{"up"}, well, "All is well: 1 of 1 master can grant locks."},
+	} {
+		var masters []uiMaster
+		for _, state := range c.states {
+			masters = append(masters, uiMaster{State: state})
+		}
+		if got := healthOf(masters, now); got.How != c.how || got.Verdict != c.verdict {
+			t.Errorf("%q: %s, %q; want %s, %q", c.states, got.How, got.Verdict, c.how, c.verdict)
+		}
+	}
+	connected := []uiMaster{{State: "up", Until: now.Add(time.Second)}}
+	if got := healthOf(connected, now).How; got != none {
+		t.Errorf("with a guard for another second: %s", got)
+	}
+	if got := healthOf(connected, now.Add(time.Second)).How; got != well {
+		t.Errorf("once the guard has passed: %s", got)
+	}
+}
+
+// besideFleet runs f in a bubble, with the server of a page that may free locks and shows 200 rows.
+func besideFleet(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer)) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet, server := redlocktest.Start(t, 3), newUI(true, 200)
+		var err error
+		server.client, err = redlock.New(redlock.Config{Name: "page", NoRecord: true, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.client.Close()
+		f(t, fleet, server)
+	})
+}
+
+// asks has the server answer a page.
+func asks(t *testing.T, server *uiServer, method, path string, fields url.Values, site string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/"+path+"?"+fields.Encode(), nil)
+	if site != "" {
+		r.Header.Set("Sec-Fetch-Site", site)
+	}
+	w := httptest.NewRecorder()
+	server.handler().ServeHTTP(w, r)
+	return w
+}
+
+// looked is what a page got.
+func looked(t *testing.T, server *uiServer, fields url.Values) (look uiLook, size int) {
+	t.Helper()
+	w := asks(t, server, http.MethodGet, "look", fields, "same-origin")
+	size = w.Body.Len()
+	if err := json.Unmarshal(w.Body.Bytes(), &look); err != nil || w.Code != http.StatusOK {
+		t.Fatalf("a look: %d, %v", w.Code, err)
+	}
+	return look, size
+}
+
+// TestPagesOfRowsLong: a look at many locks and clients has as many rows as a page shows, and no more than 2 MB. The
+// next page begins where it has ended.
+func TestPagesOfRowsLong(t *testing.T) {
+	const locks, clients, most = 10_000, 1_000, 2_000_000
+	owner := func(i int) string { return fmt.Sprintf("5c2b9a4e-0000-4000-8000-%012d", i%clients) }
+	besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
+		for _, m := range fleet.Masters() {
+			for i := range locks {
+				m.HSet(fmt.Sprintf("%s:%05d", strings.Repeat("long", 20), i), owner(i)+":r1", "1")
+			}
+			for i := range clients {
+				record := script.Record{
+					Name: fmt.Sprintf("orders-api-%d", i), Host: strings.Repeat("host", 20), PID: i, At: time.Now().UnixMilli(), Since: time.Now().UnixMilli(),
+					Terms: script.Terms{Lease: 30_000, Guard: 30_000, Masters: []script.Master{{Run: strings.Repeat("a", 40)}, {Run: strings.Repeat("b", 40)}, {Run: strings.Repeat("c", 40)}}},
+				}
+				text, err := json.Marshal(record)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.Set("redlock_client:{"+owner(i)+"}", string(text))
+			}
+		}
+		fields, scripts := url.Values{}, fleet.Master(0).Calls("evalsha")
+		look, size := looked(t, server, fields)
+		if len(look.List.Locks) != 200 || len(look.Clients.Clients) != 200 || look.Total != clients || !look.List.More || size > most {
+			t.Errorf("a look has %d locks, %d clients of %d, and %d bytes", len(look.List.Locks), len(look.Clients.Clients), look.Total, size)
+		}
+		if calls := fleet.Master(0).Calls("evalsha") - scripts; calls > 300 {
+			t.Errorf("a look costs a master %d scripts, want those of one page", calls)
+		}
+		t.Logf("a look has %d bytes", size)
+		fields.Set("skip", "900")
+		fields.Set("after", look.List.Locks[199].Name)
+		look, _ = looked(t, server, fields)
+		if len(look.Clients.Clients) != 100 || len(look.List.Locks) != 200 || !strings.HasSuffix(look.List.Locks[0].Name, ":00200") {
+			t.Errorf("the next page has %d clients, and begins with %q", len(look.Clients.Clients), look.List.Locks[0].Name)
+		}
+	})
+}
+
+// TestTurns: pages with several patterns cost the masters no more than one does, and each has its turn.
+func TestTurns(t *testing.T) {
+	minute := func(patterns ...string) (scans int64, least int) {
+		besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
+			for _, m := range fleet.Masters() {
+				m.Delay(50 * time.Millisecond)
+			}
+			looked(t, server, url.Values{}) // it has connected
+			begun := fleet.Master(0).Calls("scan")
+			var pages sync.WaitGroup
+			looks := make([]int, len(patterns))
+			for i, pattern := range patterns {
+				pages.Go(func() {
+					for end := time.Now().Add(time.Minute); time.Now().Before(end); looks[i]++ {
+						began := time.Now()
+						looked(t, server, url.Values{"pattern": {pattern}})
+						time.Sleep(min(mostPause, max(lookPause, 4*time.Since(began)))) // as ui.js does
+					}
+				})
+			}
+			pages.Wait()
+			scans, least = fleet.Master(0).Calls("scan")-begun, slices.Min(looks)
+		})
+		return scans, least
+	}
+	one, alone := minute("a*")
+	// Each of them would cost as much as one. Some looks end behind the minute.
+	for _, patterns := range [][]string{{"a*", "a*"}, {"a*", "b*"}, {"a*", "b*", "c*", "d*"}} {
+		if scans, least := minute(patterns...); scans > one*3/2 || least < alone/len(patterns)/2 {
+			t.Errorf("pages with %q: %d SCAN and %d looks; one: %d and %d", patterns, scans, least, one, alone)
+		}
+	}
+}
+
+// TestLookForItself: only the page has the masters asked, and no page of another site.
+func TestLookForItself(t *testing.T) {
+	besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
+		for site, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "same-site": 403, "cross-site": 403} {
+			before := fleet.Master(0).Calls("scan")
+			if code := asks(t, server, http.MethodGet, "look", nil, site).Code; code != want {
+				t.Errorf("Sec-Fetch-Site %q: %d, want %d", site, code, want)
+			}
+			if asked := fleet.Master(0).Calls("scan") > before; asked && want == 403 {
+				t.Errorf("Sec-Fetch-Site %q has the masters asked", site)
+			}
+		}
+	})
+}
+
+// TestFreesWhatWasShown: the page frees what its user saw, and not what somebody else took since then.
+func TestFreesWhatWasShown(t *testing.T) {
+	besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
+		free := func(permits string, owners ...string) int {
+			return asks(t, server, http.MethodPost, "force", url.Values{"name": {"n"}, "permits": {permits}, "owner": owners}, "same-origin").Code
+		}
+		old, err := server.client.Lock(t.Context(), "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := old.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		hold, err := server.client.Lock(t.Context(), "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		permit, err := server.client.Lock(t.Context(), "n", redlock.Permits(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if code := free("", old.Owner()); code != http.StatusConflict || free("1", old.Owner()) != http.StatusConflict {
+			t.Errorf("what another has by now: %d, want 409", code)
+		}
+		time.Sleep(time.Minute)
+		if hold.Context().Err() != nil || permit.Context().Err() != nil {
+			t.Error("it was freed")
+		}
+		if code := free("", hold.Owner()); code != http.StatusOK || free("1", permit.Owner()) != http.StatusOK {
+			t.Errorf("what was shown: %d, want 200", code)
+		}
+		runtime.KeepAlive(hold)
+		runtime.KeepAlive(permit)
+		if in, err := redlockadmin.Of(server.client).Inspect(t.Context(), "n"); err != nil || in.Held {
+			t.Errorf("then %+v, %v", in, err)
+		}
+	})
+}
