@@ -240,11 +240,13 @@ func (m *Masters) contest(ctx context.Context, w *waiter, req Request) (*Hold, e
 	if grant, ok := c.take(); ok {
 		m.won(w)
 		m.report(w.key, nil)
-		hold := m.newHold(req, grant)
-		m.End() // not before the hold is one that Close finds
-		if m.stands(ctx, hold) != nil {
+		if m.Admit(ctx, w.key) != nil { // as stands says; the caller's entry is for the hold that it waits for on
+			m.release(grant.Claim, 0)
+			m.End()
 			return nil, nil
 		}
+		hold := m.newHold(req, grant)
+		m.End() // not before the hold is one that Close finds
 		return hold, nil
 	}
 	if closed && ctx.Err() == nil {
