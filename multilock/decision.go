@@ -197,6 +197,9 @@ func (c *contest) reasonLocked(cut error) *poll.MajorityError {
 	if granted, _, _ := c.ballot.Tally(); m.Majority(granted) && c.tooShort() {
 		return c.lostLocked(&c.ballot, poll.ErrNoQuorum, cut, c.late())
 	}
+	if s.Want.Again { // its owner has the lock: another that a minority names is no reason
+		return c.lostLocked(&c.ballot, poll.ErrNoQuorum, cut, nil)
+	}
 	return c.refusedLocked(cut)
 }
 

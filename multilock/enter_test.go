@@ -84,6 +84,30 @@ func TestEnterNeedsAMajority(t *testing.T) {
 	})
 }
 
+// A hold is not taken by another owner because a minority of the masters says so, while others say nothing.
+func TestEnterBesideAStray(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, fx *fixture) {
+		req := shared(new(int))
+		hold := fx.lock(t, req)
+		synctest.Wait()
+		fx.seat("x", time.Hour, 0)
+		fx.Master(1).Freeze()
+		fx.Master(2).Freeze()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, err := fx.m.Lock(ctx, shared(req.Owner))
+		if !errors.Is(err, poll.ErrNoQuorum) || errors.Is(err, poll.ErrTaken) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Lock = %v, want ErrNoQuorum, and the end of its context", err)
+		}
+		if _, err := fx.m.Lock(t.Context(), shared(req.Owner)); !errors.Is(err, poll.ErrNoQuorum) || errors.Is(err, poll.ErrTaken) {
+			t.Errorf("Lock = %v, want ErrNoQuorum", err)
+		}
+		if err := hold.Check(); err != nil {
+			t.Errorf("the hold has ended: %v", err)
+		}
+	})
+}
+
 // A caller who waits enters once the hold of its owner can be confirmed, and stays a waiter until then.
 func TestWaitingToEnter(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
