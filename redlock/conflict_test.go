@@ -461,6 +461,44 @@ func TestCutOffProcessLong(t *testing.T) {
 	})
 }
 
+// A waiter that wins the lock while its client, which was cut off, may not have it yet goes on to wait. What it is
+// given in the end it has, and its context lives.
+func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		var wires []*redlocktest.Wire
+		var pools []*redis.Pool
+		for i := range 3 {
+			w := fleet.Master(i).Wire()
+			w.Lag(func() time.Duration { return 2 * time.Millisecond })
+			wires, pools = append(wires, w), append(pools, dialing(w.Dial))
+		}
+		c := open(t, fleet, redlock.Config{Pools: pools})
+		other := open(t, fleet, redlock.Config{})
+		hold := lock(t, t.Context(), other, "job")
+		waits := make(chan *redlock.Hold, 1)
+		go func() { waits <- got(t, "Lock", func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "job") }, t.Context()) }()
+		time.Sleep(time.Minute)
+		cut := func(cut bool) {
+			for _, w := range wires {
+				w.Cut(cut, cut)
+			}
+		}
+		cut(true)
+		time.Sleep(time.Minute)
+		cut(false)
+		time.Sleep(10 * time.Second) // it stands in the queues again
+		unlock(t, hold)
+		time.Sleep(time.Millisecond)
+		each(fleet, 0, 2, (*redlocktest.Master).Freeze) // the lock was handed to the waiter, whose look has no answer
+		time.Sleep(5 * time.Second)
+		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+		mine := <-waits
+		expectAlive(t, mine)
+		unlock(t, mine)
+		expectFree(t, fleet, "job")
+	})
+}
+
 // TestAListInPlaceOfADeadMasterLong: {1,2,4} does not go together with {1,2,3}, though 3 is dead, and may be gone for
 // long; nor does a list with other databases. A client that begins meanwhile with the masters of the fleet does.
 func TestAListInPlaceOfADeadMasterLong(t *testing.T) {
