@@ -119,20 +119,11 @@ func (m *Masters) tried(ctx context.Context, req Request, c *contest) (*Hold, er
 		return nil, why
 	}
 	hold := m.newHold(req, grant)
-	if why := m.stands(ctx, hold); why != nil {
+	if why := m.Admit(ctx, hold.key); why != nil { // it was stopped, or cut off, while it asked
+		hold.end(why)
 		return nil, why
 	}
 	return hold, nil
-}
-
-// stands gives hold back, and says why, if the client must not have it: it was stopped, or cut off, while it
-// asked, and others that conflict with it are established now.
-func (m *Masters) stands(ctx context.Context, hold *Hold) error {
-	why := m.Admit(ctx, hold.key)
-	if why != nil {
-		hold.end(why)
-	}
-	return why
 }
 
 // wait waits for the caller's turn, and then for the lock.
@@ -237,14 +228,15 @@ func (m *Masters) contest(ctx context.Context, w *waiter, req Request) (*Hold, e
 		closed = true
 	case <-ctx.Done():
 	}
+	if !m.Admitted() { // it was stopped, or cut off: others may be established that conflict
+		m.won(w)
+		c.giveUp(nil)
+		m.End()
+		return nil, nil
+	}
 	if grant, ok := c.take(); ok {
 		m.won(w)
 		m.report(w.key, nil)
-		if m.Admit(ctx, w.key) != nil { // as stands says; the caller's entry is for the hold that it waits for on
-			m.release(grant.Claim, 0)
-			m.End()
-			return nil, nil
-		}
 		hold := m.newHold(req, grant)
 		m.End() // not before the hold is one that Close finds
 		return hold, nil

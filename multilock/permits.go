@@ -347,6 +347,9 @@ func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, err
 		turn := false
 		select {
 		case <-p.woken:
+			if !m.Admitted() {
+				return nil, nil // as in contest
+			}
 			if hold, err := p.won(ctx); hold != nil || err != nil {
 				return hold, err
 			}

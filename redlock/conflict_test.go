@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -410,28 +411,21 @@ func TestOthersStopNobodyLong(t *testing.T) {
 // no lock when it is back, also not for a caller that waits; the others go on. Once they have gone, it takes locks.
 func TestCutOffProcessLong(t *testing.T) {
 	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
-		var wires []*redlocktest.Wire
-		var pools []*redis.Pool
-		for i := range 3 {
-			w := fleet.Master(i).Wire()
-			wires, pools = append(wires, w), append(pools, dialing(w.Dial))
-		}
+		wires, pools := wired(fleet, 3, 0)
 		old := open(t, fleet, redlock.Config{Name: "old", Pools: pools})
 		blocks := lock(t, t.Context(), old, "waited for")
-		waits := make(chan error, 1)
+		waits := make(chan error, 2)
 		go func() { waits <- second(old.Lock(t.Context(), "waited for")) }()
+		permit := acquire(t, permitsOf(old, "gpu", 1))
+		go func() { waits <- second(old.Lock(t.Context(), "gpu", redlock.Permits(1))) }()
 		time.Sleep(time.Hour)
-		cut := func(cut bool) {
-			for _, w := range wires {
-				w.Cut(cut, cut)
-			}
-		}
-		cut(true)
+		cut(wires, true)
 		time.Sleep(2 * time.Minute)
 		expect(t, "Cause", context.Cause(blocks.Context()), redlock.ErrLost)
+		expect(t, "Cause of a permit's end", context.Cause(permit.Context()), redlock.ErrLost)
 		a, _ := member(t, fleet, "fleet", 2, 3, 4)
 		held := lock(t, t.Context(), a, "job")
-		cut(false)
+		cut(wires, false)
 		for range 120 {
 			_, err := old.TryLock(t.Context(), "job")
 			if err == nil {
@@ -454,6 +448,7 @@ func TestCutOffProcessLong(t *testing.T) {
 		}
 		expect(t, "TryLock of the old process", second(old.TryLock(t.Context(), "job")), redlock.ErrOverlap)
 		expect(t, "Lock that waited", <-waits, redlock.ErrOverlap)
+		expect(t, "Lock of a permit that waited", <-waits, redlock.ErrOverlap)
 		unlock(t, held)
 		expect(t, "Close", a.Close())
 		time.Sleep(forgotten)
@@ -464,38 +459,95 @@ func TestCutOffProcessLong(t *testing.T) {
 // A waiter that wins the lock while its client, which was cut off, may not have it yet goes on to wait. What it is
 // given in the end it has, and its context lives.
 func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		var wires []*redlocktest.Wire
-		var pools []*redis.Pool
-		for i := range 3 {
-			w := fleet.Master(i).Wire()
-			w.Lag(func() time.Duration { return 2 * time.Millisecond })
-			wires, pools = append(wires, w), append(pools, dialing(w.Dial))
+	t.Parallel()
+	for what, options := range map[string][]redlock.Option{"lock": nil, "permit": {redlock.Permits(1)}} {
+		t.Run(what, func(t *testing.T) {
+			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+				wires, pools := wired(fleet, 3, 2*time.Millisecond)
+				c := open(t, fleet, redlock.Config{Pools: pools})
+				held := got(t, "Lock", func(ctx context.Context) (*redlock.Hold, error) {
+					return open(t, fleet, redlock.Config{}).Lock(ctx, "job", options...)
+				}, t.Context())
+				waits := make(chan *redlock.Hold, 1)
+				go func() {
+					hold, err := c.Lock(t.Context(), "job", options...)
+					expect(t, "Lock", err)
+					waits <- hold
+				}()
+				time.Sleep(time.Minute)
+				cut(wires, true)
+				time.Sleep(time.Minute)
+				cut(wires, false)
+				time.Sleep(10 * time.Second) // it stands in the queues again
+				unlock(t, held)
+				time.Sleep(time.Millisecond)
+				each(fleet, 0, 2, (*redlocktest.Master).Freeze) // the lock was handed to the waiter, whose look has no answer
+				time.Sleep(5 * time.Second)
+				each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+				mine := <-waits
+				expectAlive(t, mine)
+				unlock(t, mine)
+				expectFree(t, fleet, "job")
+			})
+		})
+	}
+}
+
+// wired returns pools of the first n masters over wires of their own, on which everything takes lag.
+func wired(fleet *redlocktest.Fleet, n int, lag time.Duration) (wires []*redlocktest.Wire, pools []*redis.Pool) {
+	for i := range n {
+		w := fleet.Master(i).Wire()
+		w.Lag(func() time.Duration { return lag })
+		wires, pools = append(wires, w), append(pools, dialing(w.Dial))
+	}
+	return wires, pools
+}
+
+// cut cuts wires in both directions, or mends them.
+func cut(wires []*redlocktest.Wire, cut bool) {
+	for _, w := range wires {
+		w.Cut(cut, cut)
+	}
+}
+
+// TestComesBackToOneMasterAfterAnother: a process that was cut off is connected to one master before the other, and
+// takes no lock before it has heard of those whom only the last one knows.
+func TestComesBackToOneMasterAfterAnother(t *testing.T) {
+	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
+		wires, pools := wired(fleet, 3, time.Millisecond)
+		var refused atomic.Bool
+		for i, w := range wires {
+			pools[i] = dialing(func(ctx context.Context) (net.Conn, error) {
+				if refused.Load() {
+					return nil, errors.New("connection refused")
+				}
+				return w.Dial(ctx)
+			})
 		}
-		c := open(t, fleet, redlock.Config{Pools: pools})
-		other := open(t, fleet, redlock.Config{})
-		hold := lock(t, t.Context(), other, "job")
-		waits := make(chan *redlock.Hold, 1)
-		go func() { waits <- got(t, "Lock", func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "job") }, t.Context()) }()
-		time.Sleep(time.Minute)
-		cut := func(cut bool) {
-			for _, w := range wires {
-				w.Cut(cut, cut)
+		old := open(t, fleet, redlock.Config{Name: "old", Pools: pools})
+		use(t, old, "job")
+		refused.Store(true)
+		for _, w := range wires {
+			w.Reset()
+		}
+		time.Sleep(2 * time.Minute)
+		a, _ := member(t, fleet, "fleet", 2, 3, 4)
+		held := lock(t, t.Context(), a, "job")
+		for range 20 {
+			refused.Store(false)
+			for until := time.Now().Add(2 * time.Second); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
+				if _, err := old.TryLock(t.Context(), "job"); err == nil {
+					t.Fatal("two clients have the lock")
+				}
 			}
+			refused.Store(true)
+			for _, w := range wires {
+				w.Reset()
+			}
+			time.Sleep(time.Minute + rand.N(time.Second)) // what it has heard counts for a minute
 		}
-		cut(true)
-		time.Sleep(time.Minute)
-		cut(false)
-		time.Sleep(10 * time.Second) // it stands in the queues again
-		unlock(t, hold)
-		time.Sleep(time.Millisecond)
-		each(fleet, 0, 2, (*redlocktest.Master).Freeze) // the lock was handed to the waiter, whose look has no answer
-		time.Sleep(5 * time.Second)
-		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-		mine := <-waits
-		expectAlive(t, mine)
-		unlock(t, mine)
-		expectFree(t, fleet, "job")
+		refused.Store(false)
+		unlock(t, held)
 	})
 }
 

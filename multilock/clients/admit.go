@@ -17,6 +17,10 @@ import (
 // client's other sets. Masters that are down do not count, and what comes later is looked at as well.
 const longestLook = 100 * time.Millisecond
 
+// longestReturn is how long a process that was stopped, or cut off, waits for its masters before it looks: until each
+// was tried once more. Others may be established whom only one of them knows.
+const longestReturn = 2 * time.Second
+
 // look is what a process does to be established, for all callers that wait for it.
 type look struct {
 	done  chan struct{}
@@ -88,9 +92,19 @@ func (d *Directory) first() terms.Do {
 	return d.standing.First(clock.Now())
 }
 
+// lapsed reports whether the client was established, and is not any more.
+func (d *Directory) lapsed() bool {
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	return d.standing.Lapsed(clock.Now())
+}
+
 // run drives the standing of a process until it is established at the set that it was asked for, or refused.
 func (l *look) run() {
 	defer close(l.done)
+	if l.of.lapsed() {
+		l.of.Regain(longestReturn)
+	}
 	next := map[*Directory]terms.Do{l.of: l.of.first()}
 	for next[l.of] != terms.Ended {
 		if l.step(next); l.heard[l.of] == nil {

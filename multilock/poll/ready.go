@@ -3,8 +3,10 @@ package poll
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
@@ -109,4 +111,18 @@ func (m *Masters) Meet(ctx context.Context, grace time.Duration) {
 			return
 		}
 	}
+}
+
+// Regain waits until no master is down, for limit at most.
+//
+// Cost: nothing is sent.
+func (m *Masters) Regain(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_ = m.Await(ctx, func() error {
+		if slices.ContainsFunc(m.Nodes, (*node.Node).Down) {
+			return m.Lost("", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
+		}
+		return nil
+	})
 }

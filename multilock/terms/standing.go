@@ -58,6 +58,9 @@ type Standing struct {
 // Established reports whether the client may take locks.
 func (s *Standing) Established(now clock.Instant) bool { return s.settled && now.Left(s.until) > 0 }
 
+// Lapsed reports whether the client was established, and is not any more.
+func (s *Standing) Lapsed(now clock.Instant) bool { return s.settled && !s.Established(now) }
+
 // Until returns when the client ceases to be established.
 func (s *Standing) Until() clock.Instant { return s.until }
 
