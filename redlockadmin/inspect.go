@@ -58,8 +58,7 @@ type Waiter struct {
 // readers and the masters are those of both, one set after the other. A reader of both sets is there twice, with an
 // owner in each.
 //
-// Cost: one round trip to the slowest master, and about one more where a client is met for the first
-// time.
+// Cost: one round trip to the slowest master, and one more where a client is met for the first time.
 func (a *Admin) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
 	err := a.at(name, func(m *multilock.Masters) error {
