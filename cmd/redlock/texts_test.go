@@ -45,17 +45,13 @@ func taken(t *testing.T, fleet *redlocktest.Fleet) {
 
 // reading has another client read what the scene is about.
 func reading(t *testing.T, fleet *redlocktest.Fleet) {
-	if _, err := client(t, fleet).Lock(t.Context(), "nightly", redlock.Shared()); err != nil {
-		t.Fatal(err)
-	}
+	take(t, fleet, "nightly", redlock.Shared())
 	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("nightly") != "" })
 }
 
 // permitted has another client hold the one permit.
 func permitted(t *testing.T, fleet *redlocktest.Fleet) {
-	if _, err := client(t, fleet).Lock(t.Context(), "nightly", redlock.Permits(1)); err != nil {
-		t.Fatal(err)
-	}
+	take(t, fleet, "nightly", redlock.Permits(1))
 	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("redlock_slot:{nightly}:0") != "" })
 }
 
