@@ -143,7 +143,7 @@ func (u *use) by() string {
 	if r, ok := u.at.Users[u.By]; ok {
 		return r.String()
 	}
-	return "a client without a record"
+	return "a client that has ended or keeps no record"
 }
 
 // uses returns how clients use the masters now.

@@ -122,7 +122,7 @@ func TestWhoComesSecond(t *testing.T) {
 		{"{1,2,3} and {1}", first, ofMasters(named("second", 0), 0), redlock.ErrOverlap, "first on ", nil},
 		{
 			"without records", ofMasters(hidden, three...), ofMasters(hidden, 2, 3, 4),
-			redlock.ErrOverlap, "a client without a record uses", nil,
+			redlock.ErrOverlap, "a client that has ended or keeps no record uses", nil,
 		},
 		{
 			"a lease above the guard of others", ofMasters(named("first", lease), three...), ofMasters(named("second", 5*time.Minute), three...),

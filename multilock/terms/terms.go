@@ -128,7 +128,7 @@ type ConflictError struct {
 func (e *ConflictError) Unwrap() error { return e.Reason }
 
 func (e *ConflictError) Error() string {
-	by := "a client without a record"
+	by := "a client that has ended or keeps no record"
 	if e.Client != nil {
 		by = e.Client.String()
 	}
