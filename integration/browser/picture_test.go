@@ -57,8 +57,8 @@ func draw(t *testing.T) {
 		}
 		keep(t, hold)
 	}
-	time.Sleep(20 * time.Second) // so that the records of clients have their holds
 	p := open(t, serve(t, fleet.URLs()))
+	p.do(chromedp.Sleep(20 * time.Second)) // until the records of clients have their holds
 	p.until("#locks", "orders:42", "orders:57", "invoices:2026-11", "2 permits", "2 readers")
 	p.click(`[data-key="l orders:42"]`)
 	p.until("#name", "held by orders-api on ", "billing on ", "reports on ")
