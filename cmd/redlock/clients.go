@@ -191,7 +191,7 @@ func (r relation) String() string {
 	case a.Part != "" && b.Part != "" && a.Part != b.Part:
 		return begin + "they are two of several sets that names are spread over."
 	case !r.known:
-		return begin + "others are not connected or restarted lately, so it cannot be told whether majorities always meet. Look again soon."
+		return begin + "others are not connected or restarted lately, so nobody can say yet whether majorities always meet. Look again soon."
 	case r.common == len(a.Masters) && r.common == len(b.Masters):
 		return begin + "they are the same masters, with other leases, guards or layouts, which go together."
 	default:

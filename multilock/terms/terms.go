@@ -40,7 +40,7 @@ var (
 )
 
 // Conflict says why clients with terms a and b must not take locks at the same time, where they meet at
-// a master: [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout]. It is nil if they may, or if that cannot be told.
+// a master: [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout]. It is nil if they may, or if that is not known.
 //
 // Clients of sets with different IDs share masters, and no names. What b says of the set that a is of counts.
 func Conflict(a, b *Terms) error {
