@@ -57,7 +57,7 @@ func draw(t *testing.T) {
 		}
 		keep(t, hold)
 	}
-	p := open(t, serve(t, fleet.URLs()))
+	p := open(t, serve(t, fleet.URLs(), "--node-timeout", "3s"))
 	p.do(chromedp.Sleep(20 * time.Second)) // until the records of clients have their holds
 	p.until("#locks", "orders:42", "orders:57", "invoices:2026-11", "2 permits", "2 readers")
 	p.click(`[data-key="l orders:42"]`)
