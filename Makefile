@@ -89,7 +89,7 @@ long: ## the tests that end in Long: the simulations, whole; without the race de
 
 modules: ## the tests of the modules of their own: what imports databases, browsers, other locks
 	$(GO) test -count=1 ./internal/redisserver # installs it for the others
-	printf '%s\n' $(filter-out cmd/redlock,$(MODULES)) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 -timeout 10m ./...' # they mostly wait
+	printf '%s\n' $(filter-out cmd/redlock,$(MODULES)) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 -parallel 4 -timeout 10m ./...' # they mostly wait
 
 seeds: ## many seeds of the simulation, others each time: SEEDS=20000
 	$(GO) test -count=1 -timeout 24h -run '^TestSim$$' ./redlock -sim $(SEEDS) -sim-first $(FIRST)
