@@ -12,7 +12,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -68,10 +67,11 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 		"given up while it is on its way": func(t *testing.T, fx *fixture) *Masters {
 			m, gate := fx.gated(t, 0)
 			open := gate.shut()
-			c := m.newContest("k", protocol.Want{Lease: lease}, time.Time{}, nil)
-			go c.start()
+			req := request("k")
+			d := m.newDriver("k", &req, time.Time{}, make(chan struct{}, 1))
+			go d.start()
 			synctest.Wait()
-			go func() { _, _ = c.conclude(context.Canceled) }()
+			go func() { _, _ = d.conclude(&req, context.Canceled) }()
 			synctest.Wait()
 			open()
 			return m
@@ -100,6 +100,26 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			open()
 			if err := <-given; err != nil {
 				t.Error(err)
+			}
+			return m
+		},
+		"given up while a release that enters it is on its way": func(t *testing.T, fx *fixture) *Masters {
+			m, gate := fx.gated(t, 0)
+			hold := fx.take(t, m, "k")
+			first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
+			time.Sleep(time.Second) // subscribed
+			unlock(t, hold)
+			hold = first.wantHold(t, "the next caller")
+			before, open := fx.calls(), gate.shut()
+			go hold.Unlock(t.Context(), first.entry)
+			synctest.Wait()
+			second.cancel()
+			synctest.Wait()
+			open()
+			<-second.done
+			time.Sleep(time.Second)
+			if sent := fx.calls() - before; sent != 6 {
+				t.Errorf("%d script calls, want two on each master: or something was left, and found", sent)
 			}
 			return m
 		},
