@@ -118,24 +118,30 @@ func (d *driver) start() {
 
 func (d *driver) startLocked() {
 	if d.state.State == attempt.Idle {
-		d.owner = d.newOwnerLocked()
-		caller := &d.firstEntry[0]
-		d.stepLocked(&attempt.Event{Kind: attempt.Start, Key: caller.Key, Wish: caller.Wish})
+		d.beginLocked(new(attempt.Event))
 	}
+}
+
+// beginLocked has the attempt start by ev.
+func (d *driver) beginLocked(ev *attempt.Event) *round {
+	d.owner = d.newOwnerLocked()
+	caller := &d.firstEntry[0]
+	ev.Kind, ev.Key, ev.Wish = attempt.Start, caller.Key, caller.Wish
+	return d.stepLocked(ev)
 }
 
 // follow sends a release of its client, which enters the caller into the queues of all masters. It does nothing, and is
 // false, if the caller was started before, or given up.
+//
+// Cost: one script call on each master, which the release costs anyway.
 func (d *driver) follow(release *message) bool {
 	d.mu.Lock()
 	if d.state.State != attempt.Idle {
 		d.mu.Unlock()
 		return false
 	}
-	d.owner = d.newOwnerLocked()
-	caller, ended := &d.firstEntry[0], release.to.(*round)
-	ev := attempt.Event{Kind: attempt.Start, Key: caller.Key, Wish: caller.Wish, Follow: true}
-	ended.next = d.stepLocked(&ev)
+	ended, ev := release.to.(*round), attempt.Event{Follow: true}
+	ended.next = d.beginLocked(&ev)
 	entry := d.entryLocked(d.lastLocked(), ev.Told)
 	// Here, so that it goes before whatever is sent for the caller.
 	d.outbox = append(d.outbox, message{cmd: release.cmd.Entering(d.owner, entry), at: release.at, to: ended})

@@ -17,18 +17,19 @@ type Receiver interface {
 func (w *Witness) Sending(cmd *script.Command, at attempt.Set, to Receiver) Receiver {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := w.owners[cmd.Owner()]
-	if t == nil {
+	s, t := read(cmd), w.owners[cmd.Owner()]
+	switch {
+	case s.kind == release:
+		to = w.entersLocked(cmd, &s, at, to)
+	case t == nil:
 		for id := range cmd.Owners() { // of holds that are renewed together
 			if t := w.owners[id]; t != nil {
 				w.takeLocked(t, &sent{kind: renew}, at)
 			}
 		}
-		return to
 	}
-	s := read(cmd)
-	if s.kind == release {
-		w.entersLocked(cmd, &s, at)
+	if t == nil {
+		return to
 	}
 	if s.kind == raise && s.args[2] == any(t.joins) {
 		return to
@@ -40,13 +41,19 @@ func (w *Witness) Sending(cmd *script.Command, at attempt.Set, to Receiver) Rece
 	return &hearing{Witness: w, machine: t.machine, to: to, event: attempt.Event{Kind: attempt.Answer, Try: t.n, Round: wanted.round.Number}}
 }
 
-// entersLocked takes what a release does for whoever it enters into the queue off what is wanted.
-func (w *Witness) entersLocked(cmd *script.Command, s *sent, at attempt.Set) {
+// entersLocked takes what a release does for whoever it enters into the queue off what is wanted, and returns who is to
+// take the answers in place of to.
+func (w *Witness) entersLocked(cmd *script.Command, s *sent, at attempt.Set, to Receiver) Receiver {
 	for id := range cmd.Owners() {
-		if next := w.owners[id]; next != nil && id != cmd.Owner() {
-			w.takeLocked(next, &sent{kind: enter, args: s.args}, at)
+		next := w.owners[id]
+		if next == nil || id == cmd.Owner() {
+			continue
+		}
+		if _, ok := w.takeLocked(next, &sent{kind: enter, args: s.args}, at); ok {
+			to = &hearing{Witness: w, machine: next.machine, to: to, event: attempt.Event{Kind: attempt.Followed, Try: next.n}}
 		}
 	}
+	return to
 }
 
 // takeLocked takes a command of t off what is wanted.
@@ -74,7 +81,10 @@ type hearing struct {
 // Answer implements node.Receiver.
 func (h *hearing) Answer(i int, a script.Answer) {
 	e := h.event
-	e.Master, e.Outcome, e.Left, e.Ahead, e.Token = i, attempt.Outcome(a.Outcome), a.Left, a.Rank, a.Token
+	e.Master, e.Outcome = i, attempt.Outcome(a.Outcome)
+	if e.Kind == attempt.Answer {
+		e.Left, e.Ahead, e.Token = a.Left, a.Rank, a.Token
+	}
 	h.mu.Lock()
 	heard := h.tellLocked(h.machine, e)
 	h.mu.Unlock()
@@ -127,7 +137,7 @@ func (m *machine) hears(e attempt.Event) bool {
 func (m *machine) listen(ev *attempt.Event) {
 	e := attempt.Event{Kind: ev.Kind, Master: ev.Master, Try: ev.Try, Round: ev.Round, Outcome: ev.Outcome, Left: ev.Left, Ahead: ev.Ahead, Token: ev.Token}
 	switch ev.Kind {
-	case attempt.Answer, attempt.HandedOff:
+	case attempt.Answer, attempt.Followed, attempt.HandedOff:
 		if !m.hears(e) && !m.renews(ev.Round) {
 			m.found("it is told %+v, and not one of %+v", e, m.told)
 		}

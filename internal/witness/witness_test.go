@@ -92,6 +92,9 @@ func TestWitness(t *testing.T) {
 			d.send(script.Renew(lease, []script.Renewal{{Owner: d.owner, Count: 1, Token: 9}}), 0b111, d.answered(2))
 			d.answers.Answer(0, yes)
 		}, ""},
+		{"a release enters it that was to ask", func(d *driver) {
+			d.send(script.NewOwner("a", "c:r0").Release(5, 0).Entering(d.owner, script.QueueEntry{Round: 1, Since: 7, Lease: d.c.Rounds[1].Lease, Proposal: 9}), 0b111, d.answered(1))
+		}, "which nobody wants"},
 		{"one master is not asked", func(d *driver) { d.send(d.ask(1), 0b011, d.answered(1)) }, "was not sent"},
 		{"a master is asked twice", func(d *driver) {
 			d.send(d.ask(1), 0b111, d.answered(1))
