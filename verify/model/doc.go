@@ -44,8 +44,8 @@
 //
 // The driver: what sends the effects of a step, in their order, and hands answers back (caller.go). What package
 // multilock decides beside the machine is told here again, in a few lines: when the next in the line of a client asks,
-// and when a renewal that is due is made. So is how package redlock makes one hold of two (pair.go). Mutants of
-// these rules change both.
+// or follows a release, and when a renewal that is due is made. So is how package redlock makes one hold of two
+// (pair.go). Mutants of these rules change both.
 // The network (network.go): channels that keep their order, until a connection breaks; releases
 // that were not answered are sent again on the next one. What package node adds for a guarded
 // master (master.go); what the answer of a master is worth whose clock ran ahead is the code of node/script.
