@@ -52,6 +52,7 @@ soak: ## the long forms, hours: many seeds of the simulations, trials on real ma
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes 2 -clients 8 -old $$(cat integration/chaos/OLD)
 	$(GO) test -count=1 -timeout 30m -run TestOverload ./integration -full
+	cd examples && $(GO) test -count=1 -run TestChangesByThePage ./pages -full
 	for server in redis8 valkey8 valkey9; do \
 		REDLOCK_REDIS_IMAGE=redlock-test/$$server:local $(GO) test -count=1 -timeout 30m -parallel 4 -skip TestServers ./integration || exit 1; done
 	$(GO) test -race -count=1 -timeout 60m -p 1 -parallel 4 ./...
@@ -89,7 +90,7 @@ long: ## the tests that end in Long: the simulations, whole; without the race de
 
 modules: ## the tests of the modules of their own: what imports databases, browsers, other locks
 	$(GO) test -count=1 ./internal/redisserver # installs it for the others
-	printf '%s\n' $(filter-out cmd/redlock,$(MODULES)) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 -timeout 10m ./...' # they mostly wait
+	printf '%s\n' $(filter-out cmd/redlock,$(MODULES)) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 -parallel 4 -timeout 10m ./...' # they mostly wait
 
 seeds: ## many seeds of the simulation, others each time: SEEDS=20000
 	$(GO) test -count=1 -timeout 24h -run '^TestSim$$' ./redlock -sim $(SEEDS) -sim-first $(FIRST)

@@ -219,6 +219,10 @@ func TestFindings(t *testing.T) {
 			one.Now, other.Now, other.Next = []string{"1", "2"}, []string{"1", "3"}, []string{"1"}
 			f.Uses = []script.Use{one, other}
 		}, "other-sets", Error, "reports on h (pid 1) spreads names over the sets 1, 2, and orders on h (pid 1) over the sets 1, 3 now and 1 next", "wrong sets"},
+		{"another layout", func(f *node.Facts) {
+			f.Uses = []script.Use{inUse("orders", fiveRuns)}
+			f.Uses[0].Layout = script.Layout + 1
+		}, "other-sets", Error, "orders on h (pid 1) stores locks in layout 2, and this library in layout 1", "one layout"},
 		{"leases above a guard", func(f *node.Facts) {
 			long, short := inUse("reports", fiveRuns), inUse("orders", fiveRuns)
 			long.Lease, long.Guard = 300_000, 300_000

@@ -143,7 +143,7 @@ func (u *use) by() string {
 	if r, ok := u.at.Users[u.By]; ok {
 		return r.String()
 	}
-	return "a client without a record"
+	return "a client that has ended or keeps no record"
 }
 
 // uses returns how clients use the masters now.
@@ -160,7 +160,7 @@ func (e *exam) uses() (list []use) {
 // own returns what a client would publish that has the settings that are examined. If clients have the same
 // masters as one of several sets, they are that set.
 func (e *exam) own(uses []use) *terms.Terms {
-	own := &terms.Terms{Lease: e.cfg.MaxLease.Milliseconds(), Guard: max(e.cfg.RestartGuard, 0).Milliseconds()}
+	own := &terms.Terms{Lease: e.cfg.MaxLease.Milliseconds(), Guard: max(e.cfg.RestartGuard, 0).Milliseconds(), Layout: script.Layout}
 	host, _ := os.Hostname()
 	for _, f := range e.facts {
 		m := script.Master{Run: script.ShortRun(f.Info["run_id"]), DB: f.DB}
@@ -189,6 +189,9 @@ func (e *exam) otherSets() {
 		case terms.ErrOverlap:
 			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/changes.md",
 				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
+		case terms.ErrLayout:
+			e.note(u.at, "other-sets", Error, "upgrade all clients to one layout, as docs/changes.md says",
+				"%s stores locks in layout %d, and this library in layout %d: each misreads the locks of the other, so two clients can hold one name at once", u.by(), u.Layout, own.Layout)
 		case terms.ErrShortGuard:
 			e.note(u.at, "leases", Warning, "raise the restart guard of all clients, and their leases only then; see docs/changes.md",
 				"%s takes leases of %v with a restart guard of %v, and here they are %v and %v: a client with these settings is refused",

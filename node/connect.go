@@ -16,7 +16,7 @@ import (
 func (n *Node) keepConnected() {
 	defer n.cancel()
 	defer n.goDown(ErrClosed)
-	tries := newAttempts()
+	tries := newAttempts(n.cfg.Timeout)
 	for n.ctx.Err() == nil { // after that the pool may be closed
 		// Commands may wait for a connection, but not longer than for an answer. When the
 		// node is down none wait, and it keeps the reason it has.
@@ -172,8 +172,9 @@ func (n *Node) serve(l *link) (wasUp bool, err error) {
 
 // Attempts to connect begin with these times.
 const (
-	// firstPatience bounds how long it takes to connect, and half of it each reply of the handshake. It is not
-	// Config.Timeout, since TCP and TLS take several round trips to connect, and nobody waits for it.
+	// firstPatience bounds how long it takes to connect, and half of it each reply of the handshake, unless
+	// Config.Timeout gives a reply longer. It is not less, since TCP and TLS take several round trips to connect, and
+	// nobody waits for it.
 	firstPatience = time.Second
 	firstRetry    = 20 * time.Millisecond
 )
@@ -201,8 +202,10 @@ type attempts struct {
 }
 
 // newAttempts are those at a master that has not answered yet: it may not be one, which its user wants to
-// hear soon.
-func newAttempts() attempts { return attempts{firstPatience, firstRetry} }
+// hear soon. A reply may take timeout, as any other.
+func newAttempts(timeout time.Duration) attempts {
+	return attempts{min(max(firstPatience, 2*timeout), lastPatience), firstRetry}
+}
 
 // moreAttempts are those after a connection that worked. All others may have lost theirs at the same moment.
 func moreAttempts() attempts { return attempts{lastPatience, firstRetry} }

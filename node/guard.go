@@ -33,7 +33,7 @@ func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, ma
 	if n.cfg.Guard <= 0 {
 		return told, false
 	}
-	guard := n.cfg.Guard + clock.Drift(n.cfg.Guard) + time.Second
+	guard := wholeGuard(n.cfg.Guard)
 	if id.err != nil {
 		return told.Add(script.Never / 2), true
 	}
@@ -55,6 +55,9 @@ func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, ma
 	}
 	return end, true
 }
+
+// wholeGuard is guard with what is added to it: see guardEnd.
+func wholeGuard(guard time.Duration) time.Duration { return guard + clock.Drift(guard) + time.Second }
 
 // guardLeft returns for how long the master grants no holds yet; not above 0: it grants them.
 func (l *link) guardLeft() time.Duration { return clock.Until(l.guardEnds) }

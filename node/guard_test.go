@@ -122,7 +122,7 @@ func TestGuardOfFrozen(t *testing.T) {
 			n := start(t, cfg)
 			time.Sleep(frozen)
 			m.Thaw()
-			synctest.Wait()
+			waitUntil(t, time.Second, n.isUp)
 			if got := time.Since(begin) + n.Guard(); got < guardWithDrift-time.Second {
 				t.Errorf("granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
 			}

@@ -175,6 +175,15 @@ func TestAwake(t *testing.T) {
 	}
 }
 
+// Whoever gives commands long gives the handshake as long: a master whose answers take less is never down.
+func TestLongTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Delay(firstPatience / 4 * 3) // there and back
+		cfg.Timeout = 10 * firstPatience
+		want(t, "the first command", sendAndWait(start(t, cfg), script.Inspect("k")), script.Done)
+	})
+}
+
 // An attempt that a server accepts and does not finish in time has the next one take longer. One that does
 // not reach it, or is refused, does not.
 func TestPatience(t *testing.T) {
@@ -194,7 +203,7 @@ func TestPatience(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := &Node{cfg: Config{Pool: &redis.Pool{DialContext: tt.dial}, Timeout: timeout}}
-				tries := newAttempts()
+				tries := newAttempts(timeout)
 				for range 5 {
 					begin := time.Now()
 					_, err := n.borrow(t.Context(), tries.patience)

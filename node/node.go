@@ -179,14 +179,17 @@ func (n *Node) Down() bool { return n.down.Load() }
 
 // Guard returns for how long the master grants no holds yet. It is zero when the master does
 // grant them, and when it cannot be reached.
-func (n *Node) Guard() time.Duration {
+func (n *Node) Guard() time.Duration { return n.GuardOf(n.cfg.Guard) }
+
+// GuardOf is Guard for a client with another guard, as far as this one has one: else it does not know.
+func (n *Node) GuardOf(guard time.Duration) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	l, err := n.workingLocked()
-	if err != nil {
+	if err != nil || guard <= 0 || n.cfg.Guard <= 0 {
 		return 0
 	}
-	return max(0, l.guardLeft())
+	return max(0, l.guardLeft()+wholeGuard(guard)-wholeGuard(n.cfg.Guard))
 }
 
 // Close writes what is queued, waits up to Config.Timeout for the answers, and closes the

@@ -65,7 +65,7 @@ func TestADroppedCommandLeavesTheRelease(t *testing.T) {
 func TestPausesSpread(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for range 100 {
-		tries := newAttempts()
+		tries := newAttempts(timeout)
 		pause := tries.failed(errors.New("refused"))
 		if seen[pause] = true; pause < firstRetry/2 || pause >= firstRetry*3/2 {
 			t.Errorf("the first pause is %v, want %v to %v", pause, firstRetry/2, firstRetry*3/2)

@@ -32,6 +32,7 @@ type Terms struct {
 	Masters []Master
 	Lease   time.Duration // the longest that it takes: Config.MaxLease
 	Guard   time.Duration // Config.RestartGuard; 0: none
+	Layout  int           // number of what its library stores at masters; 0: the library is older than the number
 
 	// Of a client of several sets of masters, see [NewSets]: the ID of the set that the Masters are, the IDs of all
 	// sets that names are spread over, and of those that they will be spread over, sorted; and the masters of its
@@ -61,7 +62,7 @@ func (t Terms) Key() string { return t.inside().Text() }
 
 // Compare says whether clients with the terms t and o may take locks at the same time, where they meet at a master.
 //
-// conflict is [ErrOverlap], [ErrShortGuard] or [ErrRoute] if they must not; nil if they may, as far as is known.
+// conflict is [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout] if they must not; nil if they may, as far as is known.
 // proven reports whether that much is known of their masters: majorities of both meet whichever masters restart, or
 // they are different sets of several, which share no names. A master that a client was not connected to, or that
 // restarted lately, leaves it unproven for a minute or two.
@@ -91,14 +92,14 @@ func (i *ClientInfo) inside() *terms.ClientInfo {
 
 func newTerms(t *terms.Terms) Terms {
 	return Terms{
-		Masters: mapped(t.Masters, newMaster), Lease: time.Duration(t.Lease) * time.Millisecond, Guard: time.Duration(t.Guard) * time.Millisecond,
+		Masters: mapped(t.Masters, newMaster), Lease: time.Duration(t.Lease) * time.Millisecond, Guard: time.Duration(t.Guard) * time.Millisecond, Layout: t.Layout,
 		Part: t.Part, Now: t.Now, Next: t.Next, Others: mappedByID(t.Others, newMaster),
 	}
 }
 
 func (t *Terms) inside() *terms.Terms {
 	return &terms.Terms{
-		Masters: mapped(t.Masters, Master.inside), Lease: t.Lease.Milliseconds(), Guard: t.Guard.Milliseconds(),
+		Masters: mapped(t.Masters, Master.inside), Lease: t.Lease.Milliseconds(), Guard: t.Guard.Milliseconds(), Layout: t.Layout,
 		Part: t.Part, Now: t.Now, Next: t.Next, Others: mappedByID(t.Others, Master.inside),
 	}
 }

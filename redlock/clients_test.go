@@ -223,6 +223,38 @@ func TestNamesHoldNobodyUp(t *testing.T) {
 	}
 }
 
+// TestOperatorsWaitForNames: Inspect and List return the holder's client, even if only a master far away knows it.
+func TestOperatorsWaitForNames(t *testing.T) {
+	for name, client := range map[string]func(*testing.T, *redlock.Client) (*redlock.ClientInfo, error){
+		"Inspect": func(t *testing.T, c *redlock.Client) (*redlock.ClientInfo, error) {
+			in, err := redlockadmin.Of(c).Inspect(t.Context(), "a")
+			return in.Client, err
+		},
+		"List": func(t *testing.T, c *redlock.Client) (*redlock.ClientInfo, error) {
+			for one, err := range redlockadmin.Of(c).List(t.Context(), "a", "", 1) {
+				return one.Client, err
+			}
+			return nil, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				holder, _ := member(t, fleet, "orders-api", 0, 1, 2)
+				lock(t, t.Context(), holder, "a")
+				synctest.Wait() // it returns with the majority
+				each(fleet, 0, 2, func(m *redlocktest.Master) {
+					m.Del(recordPrefix + redlockadmin.Of(holder).IDs()[0] + "}")
+					m.Delay(time.Millisecond)
+				})
+				fleet.Master(2).Delay(100 * time.Millisecond)
+				if who, err := client(t, c); err != nil || who == nil || who.Name != "orders-api" {
+					t.Errorf("it is held by %v, %v; want orders-api", who, err)
+				}
+			})
+		})
+	}
+}
+
 // TestNamesCostLittleLong: a client is looked up once, and what is not found is not asked for at once again.
 func TestNamesCostLittleLong(t *testing.T) {
 	for hidden, lookUps := range map[bool]int64{false: 1, true: 13} { // in a minute: every 5 s where nothing is found

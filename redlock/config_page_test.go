@@ -1,9 +1,14 @@
 package redlock_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +60,33 @@ func TestConfigurationPage(t *testing.T) {
 	}
 	for name := range defaults {
 		t.Errorf("docs/configuration.md has %s, which is no field of Config", name)
+	}
+}
+
+// TestErrorsPage: docs/guide.md has each error that errors.Is finds, and says in one row what to do at it.
+func TestErrorsPage(t *testing.T) {
+	text, err := os.ReadFile("../docs/guide.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n## Errors\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var rows []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `(Err\\w+)` \\|").FindAllStringSubmatch(table, -1) {
+		rows = append(rows, row[1])
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs := map[string]bool{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Err") {
+			errs[spec.Names[0].Name] = true
+		}
+		return true
+	})
+	if want := slices.Sorted(maps.Keys(errs)); !slices.Equal(slices.Sorted(slices.Values(rows)), want) || len(want) < 10 {
+		t.Errorf("docs/guide.md has a row for each of %q, want %q", rows, want)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -122,7 +123,7 @@ func TestWhoComesSecond(t *testing.T) {
 		{"{1,2,3} and {1}", first, ofMasters(named("second", 0), 0), redlock.ErrOverlap, "first on ", nil},
 		{
 			"without records", ofMasters(hidden, three...), ofMasters(hidden, 2, 3, 4),
-			redlock.ErrOverlap, "a client without a record uses", nil,
+			redlock.ErrOverlap, "a client that has ended or keeps no record uses", nil,
 		},
 		{
 			"a lease above the guard of others", ofMasters(named("first", lease), three...), ofMasters(named("second", 5*time.Minute), three...),
@@ -333,6 +334,64 @@ func TestCostOfAnotherMaster(t *testing.T) {
 			t.Errorf("a master had %d script calls, want 2", calls)
 		}
 	})
+}
+
+// TestOtherLayouts: a client whose library stores locks in another layout than that of an established one takes no
+// lock. One that runs learns of it, and goes on. Nothing is known of clients that are older than the number.
+func TestOtherLayouts(t *testing.T) {
+	number := fmt.Sprintf(`,"layout":%d`, script.Layout)
+	const other, older = `,"layout":2`, ""
+	for name, test := range map[string]func(t *testing.T, a *redlock.Client, log *lines, also func(layout string), begin func() *redlock.Client){
+		"a newcomer": func(t *testing.T, a *redlock.Client, _ *lines, also func(string), begin func() *redlock.Client) {
+			also(other)
+			expect(t, "Close", a.Close())
+			b := begin()
+			err := b.Ready(t.Context())
+			expect(t, "Ready", err, redlock.ErrLayout)
+			expectSays(t, "Ready", err, "a client without a record has layout 2, this client layout 1; that was established before")
+			expect(t, "TryLock", second(b.TryLock(t.Context(), "job")), redlock.ErrLayout)
+			time.Sleep(2 * time.Minute) // the other has gone
+			use(t, b, "used")
+		},
+		"one that runs": func(t *testing.T, a *redlock.Client, log *lines, also func(string), _ func() *redlock.Client) {
+			for range 10 {
+				also(other)
+				use(t, a, "used")
+				time.Sleep(10 * time.Second)
+			}
+			expect(t, "Conflict", redlockadmin.Of(a).Conflict(), redlock.ErrLayout)
+			if log.count(conflictFound) == 0 {
+				t.Error("the log has no conflict")
+			}
+		},
+		"older ones": func(t *testing.T, a *redlock.Client, _ *lines, also func(string), begin func() *redlock.Client) {
+			also(older)
+			expect(t, "Close", a.Close())
+			b := begin()
+			expect(t, "Ready", b.Ready(t.Context()))
+			use(t, b, "used")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+				a, log := member(t, fleet, "first", 0, 1, 2)
+				use(t, a, "used")
+				terms := published(fleet.Master(0))
+				if !strings.Contains(terms, number) {
+					t.Fatalf("a client published %s, want %s", terms, number)
+				}
+				also := func(layout string) {
+					for i := range 3 {
+						forge(t, fleet, i, time.Minute, strings.Replace(terms, number, layout, 1))
+					}
+				}
+				test(t, a, log, also, func() *redlock.Client {
+					b, _ := member(t, fleet, "second", 0, 1, 2)
+					return b
+				})
+			})
+		})
+	}
 }
 
 // TestOthersStopNobodyLong: whatever others publish, or began and crashed, a fleet goes on, and so do the processes

@@ -85,7 +85,7 @@
 // client, there is no MajorityError, since no master was asked.
 //
 // A client that takes no lock, because others that are established use the masters with other settings, returns a
-// [*ConflictError]: it matches [ErrOverlap], [ErrShortGuard] or [ErrRoute].
+// [*ConflictError]: it matches [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout].
 //
 // [Client.Lock] waits through errors that pass by themselves, such as an outage, and logs the
 // reason. It returns ErrNoQuorum at once when so many masters report an error that does not pass by

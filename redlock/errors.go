@@ -49,6 +49,9 @@ var (
 	// ErrRoute says that two processes spread names over different sets of masters, see [NewSets], with no list of
 	// sets in common: both could hold one name, each in another set. It comes as ErrOverlap does.
 	ErrRoute = terms.ErrRoute
+	// ErrLayout says that the libraries of two clients store locks in different ways, so that each misreads the locks of
+	// the other: both could hold one name. It comes as ErrOverlap does.
+	ErrLayout = terms.ErrLayout
 	// ErrClosed says that the Client is closed.
 	ErrClosed = poll.ErrClosed
 )
@@ -152,7 +155,7 @@ func translate[E any](tell *func(E), of func(*E) *error) {
 }
 
 // ConflictError says that other clients use the masters in a way that does not go together with that of this client.
-// It matches [ErrOverlap], [ErrShortGuard] or [ErrRoute].
+// It matches [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout].
 type ConflictError struct {
 	Reason     error       // one of these
 	Own, Other Terms       // that conflict

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -111,6 +112,27 @@ func TestInspectShowsTheGuard(t *testing.T) {
 			t.Errorf("Guard = %v after a minute, want 0", got)
 		}
 	})
+}
+
+// TestInspectShowsTheGuardOfTheFleet: a client that only looks has a guard of its own by default; what counts is that of
+// those who take locks, by what they published.
+func TestInspectShowsTheGuardOfTheFleet(t *testing.T) {
+	const own, age = 30 * time.Second, 20 * time.Second
+	for name, guard := range map[string]time.Duration{"shorter": 6 * time.Second, "longer": 2 * time.Minute, "off": redlock.GuardOff} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+				user, _ := joins(t, fleet, redlock.Config{RestartGuard: guard, Lease: 6 * time.Second, MaxLease: 6 * time.Second}, 0, 1, 2)
+				lock(t, t.Context(), user, "a")
+				fleet.Master(1).Restart()
+				time.Sleep(age)
+				c := open(t, fleet, redlock.Config{RestartGuard: own, NoRecord: true})
+				want := max(0, guard+clock.Drift(guard)+time.Second-age)
+				if got := inspect(t, c, "a").Masters[1].Guard; got != want {
+					t.Errorf("Guard = %v, want %v", got, want)
+				}
+			})
+		})
+	}
 }
 
 // Inspect tells who has a name, reads it or waits for it, and for how long: by the names of their clients.

@@ -201,6 +201,8 @@ func ExampleAdmin_Conflict() {
 		fmt.Println("somebody uses other masters together with ours:", err)
 	case errors.Is(err, redlock.ErrShortGuard):
 		fmt.Println("raise RestartGuard everywhere before Lease:", err)
+	case errors.Is(err, redlock.ErrLayout):
+		fmt.Println("two versions of the library that store locks in two ways:", err)
 	default:
 		fmt.Println("as far as is known:", err)
 	}

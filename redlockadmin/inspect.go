@@ -29,7 +29,7 @@ type MasterState struct {
 	Count     int           // hold count; 0 for readers
 	Remaining time.Duration // until it is free there; the largest Duration if it never expires
 	Token     int64         // fencing counter, 0 when the master has none
-	Guard     time.Duration // above 0: the master restarted, and grants no hold for this long
+	Guard     time.Duration // above 0: the master restarted, and grants no hold for this long, by the longest guard of those who lock
 	Err       error         // why there is no answer
 
 	Readers []Reader // at most 32, those with the most time left
@@ -58,8 +58,8 @@ type Waiter struct {
 // readers and the masters are those of both, one set after the other. A reader of both sets is there twice, with an
 // owner in each.
 //
-// Cost: one round trip to the slowest master, and about one more where a client is met for the first
-// time.
+// Cost: one round trip to the slowest master, and one more where a client is met for the first time, as well as at a
+// client's first Inspect.
 func (a *Admin) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
 	err := a.at(name, func(m *multilock.Masters) error {

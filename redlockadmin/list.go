@@ -44,7 +44,8 @@ type Listed struct {
 // An error comes last: ErrMore if the limit or the time left locks out, or the error of the package. A user needs the
 // permission +scan, which locks do without.
 //
-// Cost: on each master three SCAN for each hundred keys that it has, and a script call for each 16 names.
+// Cost: on each master three SCAN for each hundred keys that it has, a script call for each lock and for
+// each permit that is held, and one more for each semaphore.
 func (a *Admin) List(ctx context.Context, pattern, after string, limit int) iter.Seq2[Listed, error] {
 	return func(yield func(Listed, error) bool) {
 		if limit < 1 {

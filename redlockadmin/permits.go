@@ -23,7 +23,7 @@ type SemaphoreState struct {
 	Master string        // host and port
 	Slots  []Slot        // that somebody has there, by number
 	Queue  []Waiter      // at most 100: the first of each slot, then the second, and so on
-	Guard  time.Duration // above 0: the master restarted, and grants no permits for this long
+	Guard  time.Duration // above 0: the master restarted, and grants no permits for this long, by the longest guard of those who lock
 	Err    error         // why there is no answer
 }
 

@@ -181,6 +181,9 @@ func (r relation) String() string {
 	case errors.Is(r.why, redlock.ErrRoute):
 		return begin + fmt.Sprintf("NOT SAFE: %s spreads names over %s, and %s over %s, so two clients may hold the same name at once in different sets.",
 			other.label, b.Route(), s.label, a.Route())
+	case errors.Is(r.why, redlock.ErrLayout):
+		return begin + fmt.Sprintf("NOT SAFE: %s stores locks in layout %d, and %s in layout %d, so each misreads the locks of the other.",
+			other.label, b.Layout, s.label, a.Layout)
 	case r.why != nil:
 		return begin + "NOT SAFE: a majority of one need not meet one of the other, so two clients may hold the same name at once."
 	case len(a.Now) > 0 && len(b.Now) > 0 && a.Route() != b.Route():
@@ -188,9 +191,9 @@ func (r relation) String() string {
 	case a.Part != "" && b.Part != "" && a.Part != b.Part:
 		return begin + "they are two of several sets that names are spread over."
 	case !r.known:
-		return begin + "others are not connected or restarted lately, so it cannot be told whether majorities always meet. Look again soon."
+		return begin + "others are not connected or restarted lately, so nobody can say yet whether majorities always meet. Look again soon."
 	case r.common == len(a.Masters) && r.common == len(b.Masters):
-		return begin + "they are the same masters, with other leases or guards, which go together."
+		return begin + "they are the same masters, with other leases, guards or layouts, which go together."
 	default:
 		return begin + "each majority of one meets each of the other, so both are safe together. A change of the masters is under way until one set is left."
 	}

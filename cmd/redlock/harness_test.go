@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -163,10 +164,10 @@ func line(subcommand string, flags []string, rest ...string) []string {
 	return append(append([]string{subcommand}, flags...), rest...)
 }
 
-// client returns another client of the fleet.
+// client returns another client of the fleet. Its masters have long enough for a busy machine.
 func client(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 	t.Helper()
-	c, err := redlock.New(redlock.Config{Name: "orders-api", Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
+	c, err := redlock.New(redlock.Config{Name: "orders-api", Pools: fleet.Pools(), RestartGuard: redlock.GuardOff, NodeTimeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,13 +175,14 @@ func client(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 	return c
 }
 
-// take has another client hold name.
-func take(t *testing.T, fleet *redlocktest.Fleet, name string) *redlock.Hold {
+// take has another client hold name until the test ends: a Hold that is garbage is renewed no more.
+func take(t *testing.T, fleet *redlocktest.Fleet, name string, options ...redlock.Option) *redlock.Hold {
 	t.Helper()
-	hold, err := client(t, fleet).Lock(t.Context(), name)
+	hold, err := client(t, fleet).Lock(t.Context(), name, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { runtime.KeepAlive(hold) })
 	return hold
 }
 

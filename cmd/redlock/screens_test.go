@@ -152,6 +152,8 @@ func clientele() []printed {
 	before.Terms.Part, moving.Terms.Part, after.Terms.Part = "1", "1", "1"
 	before.Terms.Now, moving.Terms.Now, moving.Terms.Next = []string{"1", "2"}, []string{"1", "2"}, []string{"1", "3"}
 	after.Terms.Now = moving.Terms.Next
+	stays, upgraded := one, third
+	stays.Terms.Layout, upgraded.Terms.Layout = 1, 2
 	return []printed{
 		clients("one set", one, third),
 		clients("a change under way", two, one, third),
@@ -162,6 +164,7 @@ func clientele() []printed {
 		clients("a rollout of sets", before, moving),
 		clients("a rollout that was skipped", before, after),
 		clients("a set that is not known", one, unsure),
+		clients("another layout", stays, upgraded),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 )
 
 // To update the file, or to have the output of a line that was added: go test . -run TestTexts -update
+// Where another exit code is right, remove the old one first: on a busy machine it may be a fault.
 var update = flag.Bool("update", false, "update the files of testdata")
 
 func each(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
@@ -45,17 +46,13 @@ func taken(t *testing.T, fleet *redlocktest.Fleet) {
 
 // reading has another client read what the scene is about.
 func reading(t *testing.T, fleet *redlocktest.Fleet) {
-	if _, err := client(t, fleet).Lock(t.Context(), "nightly", redlock.Shared()); err != nil {
-		t.Fatal(err)
-	}
+	take(t, fleet, "nightly", redlock.Shared())
 	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("nightly") != "" })
 }
 
 // permitted has another client hold the one permit.
 func permitted(t *testing.T, fleet *redlocktest.Fleet) {
-	if _, err := client(t, fleet).Lock(t.Context(), "nightly", redlock.Permits(1)); err != nil {
-		t.Fatal(err)
-	}
+	take(t, fleet, "nightly", redlock.Permits(1))
 	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("redlock_slot:{nightly}:0") != "" })
 }
 
@@ -98,6 +95,7 @@ func TestTexts(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/texts.txt"
 	text := readFile(t, file)
+	exits := regexp.MustCompile(`(?m)^exit code \d+\z`)
 	head := regexp.MustCompile(`(?m)^(?:# (.*)\n)?\$ (.*?)(?: # TERM at: (.*))?$`)
 	places := head.FindAllStringIndex(text, -1)
 	got, bin := make([]string, len(places)), redlockIn(t)
@@ -112,7 +110,8 @@ func TestTexts(t *testing.T) {
 			t.Run(of[2], func(t *testing.T) {
 				t.Parallel()
 				says := scene{state: of[1], line: of[2], until: of[3]}.play(t, bin)
-				if got[i] = of[0] + "\n" + says; got[i] != want && !*update {
+				got[i] = of[0] + "\n" + says
+				if known := exits.FindString(want); got[i] != want && (!*update || known != "" && exits.FindString(says) != known) {
 					t.Errorf("got\n%s\nwant\n%s", got[i], want)
 				}
 			})

@@ -4,6 +4,7 @@
 package pages
 
 import (
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -18,9 +19,12 @@ import (
 	"example.com/redlock/internal/redisserver"
 )
 
+var full = flag.Bool("full", false, "also upgrade from an earlier commit, which the clone must have: make soak")
+
 // step is a block of shell, with the files that the page has in front of it and what it should print.
 type step struct {
 	files  map[string]string // by name
+	under  string            // the heading of its section
 	shell  string
 	prints string // as the page has it; "" if it shows nothing
 }
@@ -35,14 +39,19 @@ func stepsOf(t *testing.T, page string) (steps []step) {
 		t.Fatal(err)
 	}
 	files := map[string]string{}
-	blocks := regexp.MustCompile("(?ms)(\\S+)?\\s*^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(string(text), -1)
+	blocks := regexp.MustCompile("(?ms)(\\S+)?\\s*^```(\\w+)\n(.*?)^```$|^## ([^\n]*)$").FindAllStringSubmatch(string(text), -1)
+	under := ""
 	for _, b := range blocks {
+		if b[4] != "" {
+			under = b[4]
+			continue
+		}
 		name, isFile := strings.CutSuffix(b[1], "`:")
 		switch _, name, _ = strings.Cut(name, "`"); {
 		case b[2] == "go" && isFile:
 			files[name] = b[3]
 		case b[2] == "sh":
-			steps = append(steps, step{files: files, shell: b[3]})
+			steps = append(steps, step{files: files, under: under, shell: b[3]})
 			files = map[string]string{}
 		case b[2] == "text" && b[1] == "" && len(steps) > 0: // right behind the shell
 			steps[len(steps)-1].prints = b[3]
@@ -183,7 +192,27 @@ func TestGettingStarted(t *testing.T) {
 	}
 }
 
+// TestChangesByThePage: each change of the page goes as it says; those of masters follow each other.
 func TestChangesByThePage(t *testing.T) {
 	t.Parallel()
-	follow(t, stepsOf(t, "changes.md"))
+	changes := map[string][]step{}
+	for _, s := range stepsOf(t, "changes.md") {
+		of := s.under
+		if strings.HasSuffix(of, " a master") {
+			of = "masters"
+		}
+		changes[of] = append(changes[of], s)
+	}
+	if len(changes) != 3 {
+		t.Errorf("the page has steps for %d changes, want those for masters, sets and the library", len(changes))
+	}
+	if !*full {
+		delete(changes, "Upgrade the library")
+	}
+	for name, steps := range changes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			follow(t, steps)
+		})
+	}
 }

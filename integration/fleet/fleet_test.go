@@ -40,15 +40,21 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestStartFails: a fleet with a master that does not start leaves nothing. Its error names the master.
+// TestStartFails: a fleet with a master that does not start leaves nothing. Its error names the master, and has what a
+// server said that has ended.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	f, err := machine.Start(t.Context(), Config{Masters: 2, Mounts: []string{"no such volume"}})
-	if err == nil {
-		_ = f.Close()
-	}
-	if err == nil || !strings.Contains(err.Error(), "starting 2 masters: m1: ") {
-		t.Errorf("Start = %v, want an error that names m1", err)
+	for want, cfg := range map[string]Config{
+		"starting 2 masters: m1: ": {Masters: 2, Mounts: []string{"no such volume"}},
+		"'no-such-setting":         {Masters: 2, Settings: []string{"--no-such-setting", "yes"}},
+	} {
+		f, err := machine.Start(t.Context(), cfg)
+		if err == nil {
+			_ = f.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "PING") {
+			t.Errorf("Start = %v, want an error that has %q", err, want)
+		}
 	}
 }
 

@@ -2,9 +2,11 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -118,7 +120,19 @@ func (m *Master) create(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// ready sets the time at which the container ends by itself, and waits until the server answers PING.
+// ended says with what code and last words the container has ended, nil if it has not.
+func (m *Master) ended() error {
+	client, id := m.fleet.engine.docker.Client, m.container()
+	c, err := client.InspectContainer(id)
+	if err != nil || c.State.FinishedAt.IsZero() || c.State.Running {
+		return err
+	}
+	var words strings.Builder
+	err = client.Logs(docker.LogsOptions{Container: id, OutputStream: &words, ErrorStream: &words, Stdout: true, Stderr: true, Tail: "10"})
+	return errors.Join(fmt.Errorf("the server has ended with code %d:\n%s", c.State.ExitCode, &words), err)
+}
+
+// ready sets the time at which the container ends by itself, and waits until the server answers PING, or has ended.
 func (m *Master) ready(ctx context.Context) error {
 	if err := m.resource.Load().Expire(uint(m.fleet.cfg.Life.Seconds())); err != nil {
 		return err
@@ -129,6 +143,9 @@ func (m *Master) ready(ctx context.Context) error {
 		_, err := m.Do("PING")
 		if err == nil {
 			return nil
+		}
+		if ended := m.ended(); ended != nil {
+			return fmt.Errorf("%s: %w", m.Name(), ended)
 		}
 		select {
 		case <-ctx.Done():

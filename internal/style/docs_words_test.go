@@ -18,7 +18,7 @@ var limits = map[string]int{
 	"docs/guide.md":           2500,
 	"docs/configuration.md":   1000,
 	"docs/operations.md":      1700,
-	"docs/changes.md":         1500,
+	"docs/changes.md":         1900,
 	"docs/troubleshooting.md": 1200,
 	"docs/monitoring.md":      1800,
 	"docs/doctor.md":          1200,

@@ -156,6 +156,37 @@ func (d *Directory) refusal() *rival {
 	return d.compareLocked(now)
 }
 
+// Guard returns the restart guard of those who take locks, as masters told in the last minute: the longest. It is that
+// of this client if it is established, and where none is known.
+//
+// Cost: the first time one command to each master, none else.
+func (d *Directory) Guard(ctx context.Context) time.Duration {
+	if !d.introduced() {
+		return d.id.Guard
+	}
+	if !d.heardAny() {
+		d.hear(ctx, terms.Look)
+	}
+	now, none := clock.Now(), time.Duration(-1)
+	longest := none
+	d.sets.mu.Lock()
+	defer d.sets.mu.Unlock()
+	if d.standing.Established(now) {
+		longest = d.id.Guard
+	}
+	for _, v := range d.views {
+		for _, u := range v.Uses {
+			if now.Sub(v.At) <= script.RecordLife {
+				longest = max(longest, time.Duration(u.Guard)*time.Millisecond)
+			}
+		}
+	}
+	if longest == none {
+		return d.id.Guard
+	}
+	return longest
+}
+
 // heardAny reports whether a master has told how others use it.
 func (d *Directory) heardAny() bool {
 	d.sets.mu.Lock()

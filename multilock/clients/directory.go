@@ -154,7 +154,7 @@ const (
 
 // ownTermsLocked returns the terms of this client, by what it is, or was, connected to.
 func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
-	t := &terms.Terms{Masters: make([]script.Master, len(d.Nodes)), Part: d.part.ID, Now: d.part.Now, Next: d.part.Next, Lease: d.id.Lease.Milliseconds(), Guard: d.id.Guard.Milliseconds()}
+	t := &terms.Terms{Masters: make([]script.Master, len(d.Nodes)), Part: d.part.ID, Now: d.part.Now, Next: d.part.Next, Lease: d.id.Lease.Milliseconds(), Guard: d.id.Guard.Milliseconds(), Layout: script.Layout}
 	for i, n := range d.Nodes {
 		at, m := &d.at[i], &t.Masters[i]
 		p := n.Process()

@@ -278,7 +278,8 @@ func (d *Directory) heldSince(key, owner string) time.Time {
 // introduced reports whether the client says who it is, and wants to know who others are.
 func (d *Directory) introduced() bool { return d.id.Name != "" }
 
-// Find returns the records of the clients of owners, as far as there are any, by owner.
+// Find returns the records of the clients of owners, as far as there are any, by owner. It waits until ctx ends
+// for a master that has the record, or for all that have none: about a node timeout at most.
 //
 // Cost: one command to each master for each client that is not known.
 func (d *Directory) Find(ctx context.Context, owners []string) map[string]*terms.ClientInfo {
@@ -291,9 +292,7 @@ func (d *Directory) Find(ctx context.Context, owners []string) map[string]*terms
 	for _, owner := range owners {
 		asked = append(asked, d.lookUp(Of(owner)))
 	}
-	enough, cancel := context.WithTimeout(ctx, 2*d.RoundTrip()+20*time.Millisecond)
-	defer cancel()
-	awaitAll(enough, asked...)
+	awaitAll(ctx, asked...)
 	for _, owner := range owners {
 		if client := d.who(owner); client != nil {
 			found[owner] = client

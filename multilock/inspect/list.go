@@ -81,6 +81,7 @@ func List(ctx context.Context, d *clients.Directory, pattern, after string, limi
 	found.cutLocked(found.limit)
 	found.mu.Unlock()
 	l.More = found.more
+	d.Guard(ctx) // so that not each name asks for it
 	for part := range slices.Chunk(slices.SortedFunc(maps.Keys(found.all), target.compare), listedAtOnce) {
 		if time.Since(start) > poll.ScanTime {
 			l.More = true

@@ -25,7 +25,7 @@ type View struct {
 	Readers []script.Reader
 	Slots   []Slot // of a semaphore: those that somebody has
 	Queue   []Waiter
-	Guard   time.Duration // how long it grants no holds yet
+	Guard   time.Duration // how long it grants no holds yet to those who take them: see [clients.Directory.Guard]
 	Err     error         // why it says nothing
 }
 
@@ -106,13 +106,13 @@ func inspect(ctx context.Context, d *clients.Directory, name string, cmd *script
 	defer d.End()
 	b, cut := d.Ask(cmd, nil).Wait(ctx)
 	in := Inspection{Views: make([]View, len(d.Nodes))}
-	answered := 0
+	answered, guard := 0, d.Guard(ctx)
 	for i, n := range d.Nodes {
 		a := b.Answers[i]
 		v := View{
 			Master: n.Name(),
 			Holder: a.Holder, Count: a.Count, Left: a.Left, Token: a.Token,
-			Guard: n.Guard(),
+			Guard: n.GuardOf(guard),
 		}
 		if a.Crowd != nil {
 			v.Readers = a.Crowd.Readers

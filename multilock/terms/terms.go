@@ -33,10 +33,14 @@ var (
 	// ErrRoute says that two clients spread names over different sets of masters, and have no list of sets
 	// in common: both can hold one name at once, each in another set.
 	ErrRoute = errors.New("redlock: other clients spread names over other sets of masters")
+
+	// ErrLayout says that the libraries of two clients store locks in different ways: each misreads the locks of the
+	// other, so both can hold one name at once.
+	ErrLayout = errors.New("redlock: other clients store locks in another layout")
 )
 
 // Conflict says why clients with terms a and b must not take locks at the same time, where they meet at
-// a master: [ErrOverlap], [ErrShortGuard] or [ErrRoute]. It is nil if they may, or if that cannot be told.
+// a master: [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout]. It is nil if they may, or if that is not known.
 //
 // Clients of sets with different IDs share masters, and no names. What b says of the set that a is of counts.
 func Conflict(a, b *Terms) error {
@@ -45,6 +49,8 @@ func Conflict(a, b *Terms) error {
 		masters, same = b.Others[a.Part], false
 	}
 	switch {
+	case a.Layout != b.Layout && a.Layout != 0 && b.Layout != 0:
+		return ErrLayout
 	case !compatible(a, b):
 		return ErrRoute
 	case len(masters) > 0 && !quorum.Meet(len(a.Masters), len(masters), common(a.Masters, masters, maySame)):
@@ -115,7 +121,7 @@ func SameMasters(a, b *Terms) bool {
 }
 
 // ConflictError says that other clients use the masters in a way that does not go together with that of
-// this client. It matches [ErrOverlap], [ErrShortGuard] or [ErrRoute].
+// this client. It matches [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout].
 type ConflictError struct {
 	Reason     error // one of these
 	Own, Other Terms
@@ -128,12 +134,14 @@ type ConflictError struct {
 func (e *ConflictError) Unwrap() error { return e.Reason }
 
 func (e *ConflictError) Error() string {
-	by := "a client without a record"
+	by := "a client that has ended or keeps no record"
 	if e.Client != nil {
 		by = e.Client.String()
 	}
 	text := e.Reason.Error() + ": "
 	switch {
+	case e.Reason == ErrLayout:
+		text += fmt.Sprintf("%s has layout %d, this client layout %d", by, e.Other.Layout, e.Own.Layout)
 	case e.Reason == ErrOverlap && e.Own.Part != e.Other.Part && e.Own.Part != "" && e.Other.Part != "":
 		text += fmt.Sprintf("%s uses %v as set %q, this client %v", by, &Terms{Masters: e.Other.Others[e.Own.Part]}, e.Own.Part, &e.Own)
 	case e.Reason == ErrOverlap:

@@ -34,6 +34,11 @@ func TestConflict(t *testing.T) {
 		t.Part, t.Lease, t.Guard = part, lease, guard
 		return t
 	}
+	stores := func(layout int, masters string) Terms {
+		t := termsOf(masters)
+		t.Layout = layout
+		return t
+	}
 	for _, tt := range []struct {
 		name string
 		a, b Terms
@@ -70,6 +75,11 @@ func TestConflict(t *testing.T) {
 		{"shorter leases with the usual guard", with("a b c", "", 30, 30), with("a b c", "", 10, 30), nil},
 		{"no guard", with("a b c", "", 30, 30), with("a b c", "", 300, 0), ErrShortGuard},
 		{"no guard at all", with("a b c", "", 30, 0), with("a b c", "", 300, 0), nil},
+		{"another layout", stores(1, "a b c"), stores(2, "a b c"), ErrLayout},
+		{"another layout, whatever the masters", stores(1, "a b c"), stores(2, "c d e"), ErrLayout},
+		{"the same layout", stores(2, "a b c"), stores(2, "a b"), nil},
+		{"before there was a number", stores(0, "a b c"), stores(2, "a b c"), nil},
+		{"before there was a number, with other masters", stores(0, "a b c"), stores(2, "c d e"), ErrOverlap},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for range 2 {

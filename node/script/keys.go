@@ -21,6 +21,11 @@ const (
 	slotPrefix = "redlock_slot:" // as freed.lua has it
 )
 
+// Layout is the number of what clients store at masters and say to each other there: the keys, their values and the
+// messages. Clients publish it, and those of two numbers take no locks together, so it changes with the meaning of
+// something that older clients read, and not when they may ignore what is new. docs/design/wire.md is the page of it.
+const Layout = 1
+
 // prefixes are those of all keys of our own.
 var prefixes = [...]string{
 	fencePrefix, queuePrefix, turnPrefix, forcedPrefix, readPrefix, slotPrefix, clientPrefix, setsKey,

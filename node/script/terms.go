@@ -21,6 +21,8 @@ type Terms struct {
 	Lease   int64    `json:"lease"`           // ms, the longest that it takes
 	Guard   int64    `json:"guard,omitempty"` // ms for which it keeps a master that restarted from granting; 0: not at all
 
+	Layout int `json:"layout,omitempty"` // see [Layout]; 0: the client is older than the number
+
 	// IDs of the sets that it spreads names over, in order, and of those that it will; none: it has no others.
 	Now  []string `json:"now,omitempty"`
 	Next []string `json:"next,omitempty"`
