@@ -26,8 +26,9 @@ const tolerance = 500 * time.Microsecond
 // Reading CLOCK_BOOTTIME is a system call, but Go reads the wall clock and the monotonic clock
 // together without one. Only suspend, or somebody setting the wall clock, moves those two against
 // each other. So Now makes the system call only when they have moved.
-func Now() Instant {
-	now := time.Now()
+func Now() Instant { return at(time.Now()) }
+
+func at(now time.Time) Instant {
 	mono := now.Sub(epoch)
 	shift := now.Round(0).Sub(epoch.Round(0)) - mono
 	if moved := shift - time.Duration(ahead.Load()); moved.Abs() >= tolerance {

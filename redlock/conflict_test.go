@@ -348,7 +348,7 @@ func TestOtherLayouts(t *testing.T) {
 			b := begin()
 			err := b.Ready(t.Context())
 			expect(t, "Ready", err, redlock.ErrLayout)
-			expectSays(t, "Ready", err, "a client without a record has layout 2, this client layout 1; that was established before")
+			expectSays(t, "Ready", err, "a client that has ended or keeps no record has layout 2, this client layout 1; that was established before")
 			expect(t, "TryLock", second(b.TryLock(t.Context(), "job")), redlock.ErrLayout)
 			time.Sleep(2 * time.Minute) // the other has gone
 			use(t, b, "used")
