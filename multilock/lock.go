@@ -229,9 +229,11 @@ func (m *Masters) contest(ctx context.Context, w *waiter, req Request) (*Hold, e
 	case <-ctx.Done():
 	}
 	if !m.Admitted() { // it was stopped, or cut off: others may be established that conflict
-		m.won(w)
-		c.giveUp(nil)
-		m.End()
+		if ctx.Err() == nil { // else what it asked for says why it waited
+			m.won(w)
+			c.giveUp(nil)
+			m.End()
+		}
 		return nil, nil
 	}
 	if grant, ok := c.take(); ok {

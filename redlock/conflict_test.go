@@ -842,3 +842,20 @@ func TestNoFalseConflictLong(t *testing.T) {
 		}
 	}
 }
+
+// TestAWaitThroughALongOutageSaysWhy: the client is not established any more by then, and its error is of the masters.
+func TestAWaitThroughALongOutageSaysWhy(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		c := open(t, fleet, redlock.Config{})
+		use(t, c, "used")
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		_, err := c.Lock(ctx, "job")
+		expect(t, "Lock", err, redlock.ErrNoQuorum)
+		expect(t, "Lock", err, context.DeadlineExceeded)
+		if errors.Is(err, redlock.ErrTaken) {
+			t.Errorf("Lock = %v, and nobody has it", err)
+		}
+	})
+}

@@ -309,7 +309,7 @@ func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
 }
 
 // serveForce frees a lock, or all permits of a name, if those who have it are those in the fields owner: what the page
-// showed. Somebody who takes it between the look at that and the end of it loses it all the same.
+// showed. Somebody who takes it between the look at that and the end of it loses it nevertheless.
 func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
 	if !s.force {
 		http.Error(w, "start redlock ui with --allow-force to free locks", http.StatusForbidden)

@@ -140,8 +140,8 @@ func (l *look) step(next map[*Directory]terms.Do) {
 		ctx, do := late, next[d]
 		if d == l.of {
 			ctx = context.Background()
-		} else if do == terms.Join && d.first() == terms.Ended || do == terms.Ended {
-			do = terms.Look
+		} else if d.lapsed() || do == terms.Join && d.first() == terms.Ended || do == terms.Ended {
+			do = terms.Look // a lapsed one gives its masters time to come back in a look of its own
 		}
 		asked.Go(func() {
 			defer d.End()
@@ -194,7 +194,7 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	r := &round{Round: terms.Round{Sent: now, Of: d.Len()}, text: own.Text()}
+	r := &round{Round: terms.Round{Sent: now, Of: d.Len(), Again: do == terms.Look}, text: own.Text()}
 	r.ballot, _ = p.Wait(enough)
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()

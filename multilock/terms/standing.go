@@ -33,7 +33,7 @@ const (
 type Round struct {
 	Sent, Now clock.Instant
 	Told, Of  int           // masters that told, or refuse to, which keeps nobody from a lock; of how many
-	Again     bool          // its terms are to be published at all: some told of others, or it has met another master
+	Again     bool          // its terms are to be published at all: some told of others, it has met another master, or it only looked
 	Refused   bool          // others conflict with the client
 	Pause     time.Duration // until it may look again, if so
 }
