@@ -164,27 +164,28 @@ func (d *Directory) Guard(ctx context.Context) time.Duration {
 	if !d.introduced() {
 		return d.id.Guard
 	}
-	if !d.heardAny() {
-		d.hear(ctx, terms.Look)
-	}
-	now, none := clock.Now(), time.Duration(-1)
-	longest := none
+	d.lookOnce(ctx)
+	now := clock.Now()
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	if d.standing.Established(now) {
-		longest = d.id.Guard
-	}
+	longest, known := d.id.Guard, d.standing.Established(now)
 	for _, v := range d.views {
 		for _, u := range v.Uses {
-			if now.Sub(v.At) <= script.RecordLife {
-				longest = max(longest, time.Duration(u.Guard)*time.Millisecond)
+			guard := time.Duration(u.Guard) * time.Millisecond
+			if now.Sub(v.At) <= script.RecordLife && (!known || guard > longest) {
+				longest, known = guard, true
 			}
 		}
 	}
-	if longest == none {
-		return d.id.Guard
-	}
 	return longest
+}
+
+// lookOnce asks the masters how others use them, unless one has told already.
+func (d *Directory) lookOnce(ctx context.Context) {
+	if !d.heardAny() && ctx.Err() == nil && d.Begin() {
+		d.hear(ctx, terms.Look)
+		d.End()
+	}
 }
 
 // heardAny reports whether a master has told how others use it.
@@ -226,9 +227,8 @@ func (d *Directory) Ready(ctx context.Context) error {
 		}
 		return d.Unready("ready", "")
 	})
-	if err == nil && r == nil && !d.heardAny() && d.introduced() && ctx.Err() == nil && d.Begin() {
-		d.hear(ctx, terms.Look)
-		d.End()
+	if err == nil && r == nil && d.introduced() {
+		d.lookOnce(ctx)
 		r = d.refusal()
 	}
 	if r != nil {

@@ -59,6 +59,17 @@ func TestWhatARestartExplains(t *testing.T) {
 	}
 }
 
+// TestALookEstablishesNobody: what publishes nothing is no step to a lock, though nobody conflicts.
+func TestALookEstablishesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := directoryOf(t, redlocktest.Start(t, 3))
+		d.id.Name, d.by = "test", "x"
+		if next := d.heard(d.hear(t.Context(), terms.Look), false); next != terms.Stay || d.Admitted() {
+			t.Errorf("after a look, the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
+		}
+	})
+}
+
 // What a cache keeps is bounded, however many clients it meets.
 func TestTheCacheIsBounded(t *testing.T) {
 	var c cache
