@@ -175,7 +175,7 @@ func TestAwake(t *testing.T) {
 	}
 }
 
-// Whoever gives commands long gives the handshake as long: a master whose answers take less is never down.
+// A client that gives commands long gives the handshake as long: a master whose answers take less is never down.
 func TestLongTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.Delay(firstPatience / 4 * 3) // there and back

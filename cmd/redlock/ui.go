@@ -86,8 +86,8 @@ type uiServer struct {
 	force   bool
 	limit   int
 	masters uiMasters
-	turn    chan struct{} // whoever takes what is in it asks the masters: however many look, one asks
-	next    time.Time     // when the masters may be asked again: of whoever has the turn
+	turn    chan struct{} // has one token, and the page that takes it asks the masters: however many look, one asks
+	next    time.Time     // when the masters may be asked again; guarded by turn
 
 	mu       sync.Mutex
 	looks    map[uiView]*uiLook // what the masters said, until it is old

@@ -77,12 +77,10 @@ func List(ctx context.Context, d *clients.Directory, pattern, after string, limi
 	if err != nil {
 		return l, err
 	}
-	found.mu.Lock()
-	found.cutLocked(found.limit)
-	found.mu.Unlock()
-	l.More = found.more
 	d.Guard(ctx) // so that not each name asks for it
-	for part := range slices.Chunk(slices.SortedFunc(maps.Keys(found.all), target.compare), listedAtOnce) {
+	var all []target
+	all, l.More = found.first()
+	for part := range slices.Chunk(all, listedAtOnce) {
 		if time.Since(start) > poll.ScanTime {
 			l.More = true
 			break
@@ -145,18 +143,20 @@ type names struct {
 
 // locks takes keys that may be locks.
 func (n *names) locks(keys []string) (more bool) {
-	return n.add(keys, func(key string) (target, bool) { return target{key: key}, script.Reserved(key) == "" })
+	n.add(keys, func(key string) (target, bool) { return target{key: key}, script.Reserved(key) == "" })
+	return true
 }
 
 // semaphores takes keys of semaphores.
 func (n *names) semaphores(keys []string) (more bool) {
-	return n.add(keys, func(key string) (target, bool) {
+	n.add(keys, func(key string) (target, bool) {
 		name, _ := script.SlotOf(key)
 		return target{name, true}, name != ""
 	})
+	return true
 }
 
-func (n *names) add(keys []string, of func(key string) (target, bool)) (more bool) {
+func (n *names) add(keys []string, of func(key string) (target, bool)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, key := range keys {
@@ -165,20 +165,28 @@ func (n *names) add(keys []string, of func(key string) (target, bool)) (more boo
 		}
 	}
 	if len(n.all) > 2*n.limit {
-		n.cutLocked(n.limit)
+		n.firstLocked()
 	}
-	return true
 }
 
-// cutLocked forgets all but the first so many.
-func (n *names) cutLocked(limit int) {
-	if len(n.all) <= limit {
-		return
+// first returns the first names, in their order, and whether there are others.
+func (n *names) first() (all []target, more bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.firstLocked(), n.more
+}
+
+// firstLocked returns the first names, in their order, and forgets the others.
+func (n *names) firstLocked() []target {
+	all := slices.SortedFunc(maps.Keys(n.all), target.compare)
+	if len(all) <= n.limit {
+		return all
 	}
-	for _, t := range slices.SortedFunc(maps.Keys(n.all), target.compare)[limit:] {
+	for _, t := range all[n.limit:] {
 		delete(n.all, t)
 	}
 	n.more = true
+	return all[:n.limit]
 }
 
 // late notes that there was no time for more.
