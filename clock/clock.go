@@ -15,35 +15,38 @@ package clock
 
 import "time"
 
-// Instant is a moment in the life of this process. It means nothing to another process.
-//
-// It is measured on two clocks, because some systems have no single clock that counts suspend and
-// cannot be set. Where there is such a clock (CLOCK_BOOTTIME on Linux), both fields are equal.
-type Instant struct {
+// epoch is the zero of the clocks of an [Instant].
+var epoch = time.Now()
+
+// boot is an instant by one clock, which counts suspend and cannot be set.
+type boot struct{ at time.Duration }
+
+// Add returns the instant d after t.
+func (t boot) Add(d time.Duration) boot { return boot{t.at + d} }
+
+// Sub returns how much time passed from u to t.
+func (t boot) Sub(u boot) time.Duration { return t.at - u.at }
+
+// Left returns how much time is left at t until deadline. It is negative once deadline has passed.
+func (t boot) Left(deadline boot) time.Duration { return deadline.at - t.at }
+
+// pair is an instant by two clocks, where no clock both counts suspend and cannot be set.
+type pair struct {
 	mono time.Duration // never set back, but may stand still in suspend
 	wall time.Duration // counts suspend, but may be set
 }
 
-// epoch is the zero of both clocks of an Instant.
-var epoch = time.Now()
-
 // Add returns the instant d after t.
-func (t Instant) Add(d time.Duration) Instant {
-	return Instant{mono: t.mono + d, wall: t.wall + d}
-}
+func (t pair) Add(d time.Duration) pair { return pair{mono: t.mono + d, wall: t.wall + d} }
 
 // Sub returns how much time passed from u to t, by whichever clock says more.
 //
 // So a wall clock that was set forward ends a lease early, and one that was set back has no effect.
-func (t Instant) Sub(u Instant) time.Duration {
-	return max(t.mono-u.mono, t.wall-u.wall)
-}
+func (t pair) Sub(u pair) time.Duration { return max(t.mono-u.mono, t.wall-u.wall) }
 
 // Left returns how much time is left at t until deadline, by whichever clock says less. It is
 // negative once deadline has passed.
-func (t Instant) Left(deadline Instant) time.Duration {
-	return -t.Sub(deadline)
-}
+func (t pair) Left(deadline pair) time.Duration { return -t.Sub(deadline) }
 
 // Since returns how much time has passed since t.
 func Since(t Instant) time.Duration { return Now().Sub(t) }

@@ -7,6 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Instant is a moment in the life of this process, by CLOCK_BOOTTIME. It means nothing to another process.
+type Instant = boot
+
 // suspended is how long this machine is known to have been suspended since it booted. It only grows.
 var suspended atomic.Int64
 
@@ -35,8 +38,7 @@ func at(now time.Time) Instant {
 		lookUp()
 		ahead.Store(int64(shift))
 	}
-	d := mono + time.Duration(suspended.Load())
-	return Instant{mono: d, wall: d}
+	return Instant{mono + time.Duration(suspended.Load())}
 }
 
 // Suspended returns how long this machine is known to have been suspended so far. Go's timers stand

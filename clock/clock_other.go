@@ -4,6 +4,9 @@ package clock
 
 import "time"
 
+// Instant is a moment in the life of this process. It means nothing to another process.
+type Instant = pair
+
 // Now returns the present instant.
 //
 // Round strips the monotonic reading, so that the second field follows the wall clock, which goes on

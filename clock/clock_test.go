@@ -7,15 +7,15 @@ import (
 )
 
 func TestSubTakesTheClockThatSaysMore(t *testing.T) {
-	start := Instant{mono: 10, wall: 100}
+	start := pair{mono: 10, wall: 100}
 	for name, tt := range map[string]struct {
-		now  Instant
+		now  pair
 		want time.Duration
 	}{
-		"both agree":       {Instant{mono: 15, wall: 105}, 5},
-		"suspended":        {Instant{mono: 15, wall: 165}, 65},
-		"wall set back":    {Instant{mono: 15, wall: 40}, 5},
-		"wall set forward": {Instant{mono: 15, wall: 200}, 100},
+		"both agree":       {pair{mono: 15, wall: 105}, 5},
+		"suspended":        {pair{mono: 15, wall: 165}, 65},
+		"wall set back":    {pair{mono: 15, wall: 40}, 5},
+		"wall set forward": {pair{mono: 15, wall: 200}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tt.now.Sub(start); got != tt.want {

@@ -15,9 +15,9 @@ func (m *Masters) Enter(ctx context.Context, h *Hold, req Request) error {
 	req.Shared = h.Shared() // for the trace
 	req.trace = m.startCall(ctx, &req)
 	req.Shared = true // h may be downgraded meanwhile
-	err := h.enter(ctx, req)
+	err := h.enter(ctx, &req)
 	if errors.Is(err, errEnded) {
-		<-h.ended()
+		h.drain()
 		err = poll.Fail("enter", req.Key, h.Check())
 	}
 	if req.trace != nil && err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // lag is by how much this machine's clock is known to be behind.
@@ -14,7 +14,7 @@ type lag struct {
 	missed atomic.Int64 // state.Missed
 
 	mu    sync.Mutex
-	state protocol.Lag
+	state attempt.Lag
 }
 
 // now returns the present instant, by which all is counted that a majority of the masters voted for.

@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
 )
 
 // Close is called in the midst of everything.
@@ -67,9 +66,9 @@ func (e *slowEntry) Ended(cause error) {
 // whether the hold was there until then. Close waits for it.
 func TestBesideAnUnlock(t *testing.T) {
 	for name, cross := range map[string]func(*testing.T, *Hold){
-		"a renewal that was made": func(_ *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
+		"a renewal that is due": func(_ *testing.T, hold *Hold) { hold.m.renew(lease, []*driver{hold.driver}) },
 		"a downgrade": func(t *testing.T, hold *Hold) {
-			if err := hold.renewNow(t.Context(), protocol.HoldDowngrade, "downgrade", lease); !errors.Is(err, poll.ErrNotHeld) {
+			if _, err := hold.renewOnce(t.Context(), redlocktrace.RenewalDowngrade, attempt.Event{Kind: attempt.Downgrade}); !errors.Is(err, poll.ErrNotHeld) {
 				t.Errorf("downgrade = %v, want ErrNotHeld", err)
 			}
 		},
@@ -85,9 +84,6 @@ func TestBesideAnUnlock(t *testing.T) {
 				req.Entry = new(slowEntry)
 				hold := fx.lock(t, req)
 				synctest.Wait()
-				if strings.Contains(name, "renewal") {
-					keptRenewal(t, hold)
-				}
 				unlocked := make(chan error, 1)
 				go func() { unlocked <- hold.Unlock(context.Background(), req.Entry) }()
 				synctest.Wait()
@@ -127,36 +123,25 @@ func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 // finds.
 func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold, m := fx.take(t, fx.m, "k"), fx.another(t)
-		c := begin(t, m, patient("k"))
-		time.Sleep(time.Second)
-		m.dog.mu.Lock() // from here on synctest.Wait would not return: whoever makes a hold waits for it
-		unlock(t, hold)
-		for won := false; !won; runtime.Gosched() {
-			m.mu.Lock()
-			won = m.names["k"].line.waiters[0].contest == nil
-			m.mu.Unlock()
-		}
+		req := request("k")
+		d := fx.m.tryLater(&req)
+		d.start()
+		wantWon(t, "a free lock", d)
 		over := make(chan struct{})
 		go func() {
-			m.Settle()
+			fx.m.Settle()
 			close(over)
 		}()
-		early := false
-		for range 10_000 {
-			runtime.Gosched()
-			select {
-			case <-over:
-				early = true
-			default:
-			}
-		}
-		m.dog.mu.Unlock()
-		if early {
+		synctest.Wait()
+		if poll.IsClosed(over) {
 			t.Error("nothing is under way, and there is no hold yet")
 		}
-		unlock(t, c.wantHold(t, "then"))
+		hold, err := fx.m.tried(t.Context(), &req, d)
+		if err != nil {
+			t.Fatal(err)
+		}
 		<-over
+		unlock(t, hold)
 	})
 }
 
@@ -176,6 +161,25 @@ func TestCloseListsWhatItCouldNotGiveBack(t *testing.T) {
 		why, ok := err.(interface{ WrappedErrors() []error })
 		if !errors.Is(err, poll.ErrNoQuorum) || !ok || len(why.WrappedErrors()) != 2 {
 			t.Errorf("Close = %v, want two holds that no quorum confirmed", err)
+		}
+	})
+}
+
+// A hold ends with its validity, also while Close waits for what is under way.
+func TestCloseProlongsNoHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		hold := fx.take(t, m, "k")
+		e := entryOf(hold)
+		m.Begin()
+		closed := make(chan error, 1)
+		go func() { closed <- m.Close() }()
+		time.Sleep(lease)
+		synctest.Wait()
+		e.wantEnded(t, poll.ErrLost)
+		m.End()
+		if err := <-closed; err != nil {
+			t.Errorf("Close = %v", err)
 		}
 	})
 }

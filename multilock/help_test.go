@@ -20,7 +20,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -174,7 +174,7 @@ func (e *entry) wantAlive(t *testing.T) {
 func entryOf(h *Hold) *entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.state.List[0].Key.(*entry)
+	return h.state.Entries[0].Key.(*entry)
 }
 
 // request wants key for lease, without waiting and without renewals.
@@ -284,36 +284,28 @@ func (c *call) wantError(t *testing.T, when string, kinds ...error) {
 	}
 }
 
-// newWaiting makes a contest of a caller that waits for k, in no queue of the client. It must be
-// given up, or won and released.
-func newWaiting(m *Masters) *contest {
-	return m.newContest("k", protocol.Want{Lease: lease, Wait: true}, m.Stamp(clock.Now()), nil)
+// newWaiting makes a driver of a caller that waits for k, in no line of the client. It must be
+// given up.
+func newWaiting(m *Masters) *driver {
+	req := patient("k")
+	return m.newDriver("k", &req, m.Stamp(clock.Now()), make(chan struct{}, 1))
 }
 
 // asked is newWaiting whose first round has been answered.
-func asked(m *Masters) *contest {
-	c := newWaiting(m)
-	c.start()
+func asked(m *Masters) *driver {
+	d := newWaiting(m)
+	d.start()
 	synctest.Wait()
-	return c
+	return d
 }
 
-// stateOf returns the state machine of a contest as it is now.
-func stateOf(c *contest) protocol.Contender {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.state
-}
-
-// wantWon fails unless c has been won, and takes the grant.
-func wantWon(t *testing.T, when string, c *contest) Grant {
+// wantWon fails unless d has come to hold the lock.
+func wantWon(t *testing.T, when string, d *driver) {
 	t.Helper()
 	synctest.Wait()
-	g, ok := c.take()
-	if !ok {
-		t.Fatalf("%s: %v, want it won", when, stateOf(c).State)
+	if !d.is(attempt.Held) {
+		t.Fatalf("%s: it is not held, want that", when)
 	}
-	return g
 }
 
 // id writes an owner in full: "x:r1", or "x" for the same, with a UUID for the client x. It
@@ -409,5 +401,17 @@ func (fx *fixture) calls() (n int64) {
 func deafen(m *Masters) {
 	m.subs.mu.Lock()
 	defer m.subs.mu.Unlock()
-	m.subs.begun, m.subs.work = true, m.All()
+	m.subs.begun = true
+	m.subs.work.Store(uint32(m.All()))
+}
+
+// holds returns the holds of the client.
+func (m *Masters) holds() []*Hold {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var holds []*Hold
+	for _, n := range m.names {
+		holds = append(holds, n.holds...)
+	}
+	return holds
 }

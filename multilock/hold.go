@@ -2,12 +2,13 @@ package multilock
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
+	"slices"
 	"time"
 
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
 
@@ -19,206 +20,316 @@ type Entry interface {
 	Context() context.Context
 }
 
-// Hold is a lock that this client has. It drives a [protocol.Hold].
+// Hold is a lock that callers of this client have: what was won, or was kept and taken over, until the last of them
+// has given it back.
 type Hold struct {
-	m     *Masters
-	key   string
-	owner any           // who may enter it again
-	entry Entry         // the first, whose context the log gets
-	id    string        // of the owner that the masters know
-	limit time.Duration // of the time that it is renewed; 0: none
-	visit visit         // the watchdog's
+	*driver
+	holder any // who may enter it again
 
-	sending *contest // see Grant
-	kept    *kept    // see Grant
-
-	mu      sync.Mutex
-	claim   Claim // changes with a downgrade
-	token   int64 // the fencing token, at most that of the claim
-	state   protocol.Entries[Entry]
-	first   [1]protocol.Entry[Entry] // few holds have more, which saves an allocation
-	why     *poll.MajorityError      // of the last renewal, if it failed
-	bound   *Hold                    // is lost when this one is; nil: see Join
-	cause   error                    // why it has ended, nil while it has not
-	endedAt time.Time
-	timer   *time.Timer   // fires when validity ends
-	gone    bool          // its release is on the way, or it is kept
-	over    chan struct{} // closed then, nil if nobody waits for it
+	// The mutex of the driver guards these.
+	token   int64
+	bound   *Hold               // is lost when this one is; nil: see Join
+	failed  *poll.MajorityError // why the last renewal was not confirmed, nil if it was
+	cause   error               // why it has ended, nil while it has not
+	endedAt int64               // in ns of the wall clock
+	left    []Entry             // those that are told of the end
+	room    [1]Entry            // of left; before the end, its first
+	trace   *holdTrace          // nil: it is not traced
 }
 
-// newHold makes a hold of what was won, and lets the callers that share its owner enter it.
-func (m *Masters) newHold(req Request, g Grant) *Hold {
-	h := &Hold{
-		m: m, key: req.Key, owner: req.Owner, entry: req.Entry, claim: g.Claim, token: g.First, id: g.ID, limit: req.Limit,
-		visit: visit{index: unscheduled}, sending: g.sending, kept: g.kept,
+// NoHold returns a Hold that holds nothing: its name is empty, and its token 0.
+func NoHold() *Hold { return &Hold{driver: &driver{owner: new(script.Owner)}} }
+
+// takeLocked makes a Hold of what is held, and lets the callers that share its owner enter it: nil if it is not, or is
+// another caller's by now.
+func (d *driver) takeLocked(req *Request) *Hold {
+	if d.state.State != attempt.Held || d.hold != nil {
+		return nil
 	}
-	h.claim.trace = req.trace.hold()
-	if h.owner == nil {
-		h.owner = req.Entry
+	d.m.mu.Lock()
+	defer d.m.mu.Unlock()
+	return d.holdLocked(req, &d.first)
+}
+
+// holdLocked makes h the hold of req. The mutexes of the driver and of Masters are held.
+func (d *driver) holdLocked(req *Request, h *Hold) *Hold {
+	*h = Hold{driver: d, holder: req.Owner, room: [1]Entry{req.Entry}, token: d.state.Token, trace: req.trace.hold()}
+	if h.holder == nil {
+		h.holder = req.Entry
 	}
-	h.state.List = h.first[:0]
-	h.mu.Lock()
-	h.entryLocked(req.Entry, protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: g.Until, At: g.At, Short: g.Short, Shared: g.Mode == script.Shared,
-		Wish: m.wish(&req),
-	})
-	if k := h.kept; k != nil {
-		k.hold.Store(h)
-		h.timer = k.timer
-		h.timer.Reset(m.left(g.Until))
-	} else {
-		h.timer = time.AfterFunc(m.left(g.Until), h.expire)
-	}
+	d.hold, d.decided = h, nil
 	if req.trace != nil {
 		req.trace.won(h)
 	}
-	before := m.adopt(h)
-	h.mu.Unlock()
-	if before != nil {
-		_ = before.Check() // its validity may be over, and its timer has yet to say so
-	}
-	if at := m.owners.doubted(h.id); at != 0 { // before it was one of the client's holds
-		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: at}, nil)
-	}
+	d.m.adoptLocked(h)
 	return h
 }
 
-// stepLocked is entryLocked with an event that is not about an entry.
-func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ended bool) {
-	return h.entryLocked(nil, ev)
-}
+// liveLocked reports whether the hold lasts, as far as is known.
+func (h *Hold) liveLocked() bool { return h.cause == nil }
 
-// entryLocked passes ev, which is about e, to the hold, and reports whether that ended it: finish must follow,
-// with out.
-func (h *Hold) entryLocked(e Entry, ev protocol.HoldEvent) (out protocol.HoldEffects, ended bool) {
-	ev.Trip = h.m.RoundTrip()
-	live := h.state.Live()
-	h.state.Step(&h.m.conf, h.m.now(), e, &ev, &out)
-	switch ev.Kind {
-	case protocol.HoldRenewed, protocol.HoldExtended, protocol.HoldEntered:
-		h.why = nil
+// endLocked notes why the hold of a driver has ended at ev; given is what is said of it.
+func (d *driver) endLocked(ev *attempt.Event, given error) {
+	h := d.hold
+	at := time.Now()
+	if d.state.State != attempt.Kept {
+		at = at.Add(d.m.left(d.state.Until))
 	}
-	h.m.dog.schedule(h)
-	return out, live && !h.state.Live()
-}
-
-// step passes ev to the hold. If that ends it, cause is why, and step returns the release that is
-// then under way, nil if it is kept.
-func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
-	h.mu.Lock()
-	out, ended := h.stepLocked(ev)
-	if !ended {
-		h.mu.Unlock()
-		return nil
+	h.cause, h.endedAt = h.causeLocked(given), at.UnixNano()
+	h.left = h.room[:0]
+	if ev.Kind == attempt.Leave {
+		h.left = append(h.left, ev.Key.(Entry))
 	}
-	return h.finish(out, cause)
-}
-
-// finish does what follows the end of the hold. The contexts of its entries end before the release
-// is sent, so nobody else has the lock while they say that it is held. The client forgets the hold
-// after the release is sent, so Close finds every hold whose release is still to be sent, and after
-// the other half of a hold in two sets was lost with it. The caller holds mu, which finish unlocks.
-func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
-	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(h.m.left(h.state.Ended))
-	if h.claim.trace != nil {
-		h.claim.trace.endedLocked(h)
-	}
-	claim, bound := h.claim, h.bound
-	claim.At = out.Release
-	state, keep := h.state.Keep(h.token, claim.Token)
-	h.mu.Unlock()
-	h.timer.Stop()
-	for i := range h.state.List {
-		h.state.List[i].Key.Ended(h.cause)
-	}
-	if h.sending != nil {
-		h.sending.drain()
-	}
-	var r *Return
-	if !keep || bound != nil || !h.m.park(h, claim, state) {
-		next, others := h.m.next(h.key)
-		for _, c := range others {
-			c.start() // ahead of the release, which lets in whoever stands in the queue
+	for i := range d.state.Entries {
+		if e := &d.state.Entries[i]; e.State != attempt.Asked {
+			h.left = append(h.left, e.Key.(Entry))
 		}
-		r = h.m.releaseTo(claim, next)
 	}
-	if bound != nil && h.state.State != protocol.Released {
-		bound.step(protocol.HoldEvent{Kind: protocol.HoldLost}, h.cause)
+	if h.trace != nil {
+		h.trace.endedLocked(h)
+		if d.state.State == attempt.Kept {
+			h.trace.kept("")
+		}
 	}
-	h.m.forget(h)
-	if !h.m.canBeTold() {
-		h.m.freed(h.key)
-	}
-	if name, slot := script.SlotOf(h.key); slot >= 0 {
-		h.m.gaveBack(name, slot)
-	}
-	h.mu.Lock()
-	h.gone = true
-	if h.over != nil {
-		close(h.over)
-	}
-	h.mu.Unlock()
-	h.m.reportEnd(h)
-	return r
 }
 
-// causeLocked returns why the hold has ended; given is what the caller says.
+// causeLocked returns why the hold has ended; given is what is said of it.
 func (h *Hold) causeLocked(given error) error {
 	switch {
-	case h.state.State != protocol.Expired:
+	case h.state.Why != attempt.Expired:
 		return given
-	case !h.state.Watched && h.state.Limited:
-		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", poll.ErrLost, h.Name(), h.limit)
-	case !h.state.Watched && h.state.Leaked():
+	case !h.state.Watched && h.state.For > 0:
+		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", poll.ErrLost, h.Name(), h.state.For)
+	case !h.state.Watched && slices.ContainsFunc(h.state.Entries, func(e attempt.Entry) bool { return e.State == attempt.Leaked }):
 		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", poll.ErrLost, h.Name())
-	case h.why != nil:
-		return h.why.With(poll.ErrLost)
+	case h.failed != nil:
+		return h.failed.With(poll.ErrLost)
 	}
 	return fmt.Errorf("%w: the validity of %q has ended", poll.ErrLost, h.Name())
 }
 
-// expire is what the timer does.
-func (h *Hold) expire() {
-	if h.Check() != nil {
-		return
+// tell tells the entries that the hold has ended: before the release is sent, so nobody else has the lock while their
+// contexts say that it is held.
+func (h *Hold) tell() {
+	for _, e := range h.left {
+		e.Ended(h.cause)
 	}
+}
+
+// over does what follows when the release of a hold is sent, or the lock is kept. So Close finds every hold whose
+// release is still to be sent.
+func (m *Masters) over(h *Hold) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cause == nil {
-		h.timer.Reset(h.m.left(h.state.Until)) // it was renewed meanwhile
+	bound, why := h.bound, h.state.Why
+	h.mu.Unlock()
+	lost := why == attempt.Expired || why == attempt.Lost
+	if bound != nil && lost {
+		bound.lose(h.cause)
 	}
+	m.forget(h)
+	if why != attempt.NotEnded && !m.canBeTold() {
+		m.freed(h.key)
+	}
+	if name, slot := script.SlotOf(h.key); slot >= 0 {
+		m.gaveBack(name, slot)
+	}
+	if lost {
+		m.reportEnd(h)
+	}
+}
+
+// lose ends the hold, which is lost whatever its masters say.
+func (h *Hold) lose(cause error) {
+	h.mu.Lock()
+	if h.liveLocked() {
+		h.advanceLocked(&attempt.Event{Kind: attempt.Lose}, nil, cause)
+	}
+	h.flush()
+}
+
+// end gives the hold back unless it has ended.
+func (h *Hold) end(cause error) {
+	h.mu.Lock()
+	if h.liveLocked() {
+		h.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause)
+	}
+	h.flush()
 }
 
 // Check ends a hold whose validity is over even if its timer has not fired yet, as after the
 // machine was suspended. It returns why the hold has ended, nil if it has not.
 func (h *Hold) Check() error {
 	h.mu.Lock()
-	if h.cause == nil && h.m.left(h.state.Until) <= 0 {
-		h.mu.Unlock()
-		h.step(protocol.HoldEvent{Kind: protocol.HoldDue}, nil)
-		h.mu.Lock()
+	if h.liveLocked() && h.m.left(h.state.Until) <= 0 {
+		h.stepLocked(&attempt.Event{Kind: attempt.Due})
 	}
-	defer h.mu.Unlock()
-	return h.cause
+	cause := h.cause
+	h.flush()
+	return cause
 }
 
-// end gives the hold back unless it has ended, and returns the release that is then under way.
-func (h *Hold) end(cause error) *Return {
-	return h.step(protocol.HoldEvent{Kind: protocol.HoldEnd}, cause)
-}
+// errEnded tells the caller of enter to lock anew.
+var errEnded = errors.New("redlock: hold has ended")
 
-// ended returns a channel that is closed once the hold has ended and its release is on
-// the way.
-func (h *Hold) ended() <-chan struct{} {
+// enter enters the hold again, when a majority of the masters confirms that it still has it. What was asked for a
+// writer, and comes behind the downgrade, is asked again.
+func (h *Hold) enter(ctx context.Context, req *Request) error {
+	if !h.m.Begin() {
+		return poll.ErrClosed
+	}
+	defer h.m.End()
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.over == nil {
-		h.over = make(chan struct{})
-		if h.gone {
-			close(h.over)
+	for {
+		why, outdated := h.enterLocked(ctx, req)
+		if !outdated {
+			h.flush()
+			return why
 		}
 	}
-	return h.over
+}
+
+// enterLocked is enter, once. Its mutex is released while it waits.
+func (h *Hold) enterLocked(ctx context.Context, req *Request) (why error, outdated bool) {
+	if !h.liveLocked() {
+		return errEnded, false
+	}
+	h.stepLocked(&attempt.Event{Kind: attempt.Enter, Key: req.Entry, Wish: req.wish(), Shared: req.Shared})
+	for {
+		i, r := h.state.Find(req.Entry), h.count
+		switch {
+		case !h.liveLocked():
+			return errEnded, false
+		case i < 0:
+			return poll.Fail("lock", h.key, poll.ErrUpgrade), false
+		case h.state.Entries[i].State != attempt.Asked:
+			if req.trace != nil {
+				req.trace.won(h)
+			}
+			return nil, false
+		}
+		if req.trace != nil && r.trace == nil {
+			r.trace = req.trace.enters(h)
+		}
+		cut := h.waitLocked(ctx, r)
+		i = h.state.Find(req.Entry)
+		switch {
+		case cut != nil && i >= 0 && h.state.Entries[i].State == attempt.Asked && h.liveLocked():
+			why := h.m.Lost("lock", h.key, &r.ballot, poll.ErrNoQuorum, cut, nil)
+			h.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: req.Entry})
+			return why, false
+		case i < 0 && h.liveLocked() && r.shared != h.state.Want.Shared:
+			return nil, true
+		case i < 0 && h.liveLocked():
+			return h.m.Lost("lock", h.key, &r.ballot, poll.ErrNoQuorum, nil, nil), false
+		}
+	}
+}
+
+// waitLocked sends what is to be sent, and waits until r is settled. It returns the error of ctx if that ended first.
+func (d *driver) waitLocked(ctx context.Context, r *round) (cut error) {
+	done := r.awaitLocked()
+	d.flush()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		cut = poll.Ended(ctx)
+	}
+	d.mu.Lock()
+	if r.result != attempt.Pending {
+		cut = nil
+	}
+	return cut
+}
+
+// Unlock gives an entry back, and with the last one the lock, unless the client keeps it. See redlock.Hold.Unlock for
+// its errors.
+func (h *Hold) Unlock(ctx context.Context, e Entry) error {
+	h.mu.Lock()
+	i := h.state.Find(e)
+	if h.hold != h || i < 0 || h.state.Entries[i].State == attempt.Asked {
+		h.mu.Unlock()
+		return poll.ErrNotHeld
+	}
+	over := h.cause
+	r := h.leaveLocked(e)
+	switch h.state.State {
+	case attempt.Held:
+		return h.leftLocked(ctx, e)
+	case attempt.Kept:
+		h.flush()
+		h.drain()
+		return nil
+	}
+	if over == nil && h.state.Why == attempt.Released {
+		cut := h.waitLocked(ctx, r)
+		defer h.mu.Unlock()
+		h.drainLocked()
+		return r.releasedLocked(cut)
+	}
+	over = h.cause
+	h.flush()
+	return over
+}
+
+// leaveLocked passes on that e has left. The client may keep the lock if nobody of its own waits for it, and it keeps
+// no other one of the name.
+func (h *Hold) leaveLocked(e Entry) *round {
+	ev := attempt.Event{Kind: attempt.Leave, Key: e}
+	if h.m.conf.Keep == 0 || h.bound != nil {
+		return h.advanceLocked(&ev, nil, poll.ErrNotHeld)
+	}
+	h.m.mu.Lock()
+	defer h.m.mu.Unlock()
+	n := h.m.names[h.key]
+	ev.Keep = n != nil && n.kept == nil && h.m.parked < maxKept && !h.m.Closed() && len(n.line.waiters) == 0
+	r := h.advanceLocked(&ev, nil, poll.ErrNotHeld)
+	if h.state.State == attempt.Kept {
+		n.kept = h.driver
+		h.m.parked++
+	}
+	return r
+}
+
+// leftLocked waits until the masters have been told the hold count without e, which has left. The caller holds mu, which
+// leftLocked unlocks.
+func (h *Hold) leftLocked(ctx context.Context, e Entry) (err error) {
+	r := h.count
+	h.flush()
+	e.Ended(poll.ErrNotHeld)
+	h.mu.Lock()
+	defer func() { h.flush() }()
+	for ; r != nil; r = h.count {
+		cut := h.waitLocked(ctx, r)
+		switch {
+		case cut != nil || h.count == nil || h.cause != nil:
+			return r.releasedLocked(cut)
+		}
+	}
+	return nil
+}
+
+// Orphan notes that nobody can give e back any more. Once that is so of all entries that want the hold
+// renewed, it is renewed no more. It ends with its validity and not before, since work under the context
+// of an entry may still be going on. Orphan reports whether that is a mistake: a fixed lease may be left
+// to end by itself.
+//
+// It may be called outside the synctest bubble that the client is in: it reads no clock and touches
+// no channel and no timer.
+func (h *Hold) Orphan(e Entry) (mistake bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.liveLocked() || h.state.Find(e) < 0 {
+		return false
+	}
+	watched := h.state.Watched
+	mistake = h.state.Leak(e)
+	if w := h.m.Witness; w != nil {
+		w.Changed(&h.state)
+	}
+	if watched {
+		h.m.dog.schedule(h.driver)
+	}
+	return mistake
 }
 
 // Name returns the name that is locked, or of the semaphore.
@@ -227,26 +338,20 @@ func (h *Hold) Name() string {
 	return name
 }
 
-// Owner returns the owner as the masters know it.
-func (h *Hold) Owner() string { return h.id }
+// Owner returns the owner as the masters know it. A driver that holds the lock makes no other.
+func (h *Hold) Owner() string { return h.owner.ID }
 
 // Shared reports whether it is a reader's, from the start or by a downgrade.
 func (h *Hold) Shared() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.state.Shared
+	return h.state.Want.Shared
 }
 
 // Slot returns which slot of a semaphore it is, zero if it is a lock.
 func (h *Hold) Slot() int {
 	_, slot := script.SlotOf(h.key)
 	return max(slot, 0)
-}
-
-// isPermit reports whether it is a slot of a semaphore.
-func (h *Hold) isPermit() bool {
-	_, slot := script.SlotOf(h.key)
-	return slot >= 0
 }
 
 // Token returns the fencing token.
@@ -257,20 +362,25 @@ func (h *Hold) Token() int64 {
 }
 
 // Count returns the hold count, zero once the hold has ended.
-func (h *Hold) Count() int {
+func (h *Hold) Count() (n int) {
 	if h.Check() != nil {
 		return 0
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.state.List)
+	for i := range h.state.Entries {
+		if h.state.Entries[i].State != attempt.Asked {
+			n++
+		}
+	}
+	return n
 }
 
 // Remaining returns how much validity is left, zero once the hold has ended.
 func (h *Hold) Remaining() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.cause != nil {
+	if !h.liveLocked() {
 		return 0
 	}
 	return max(0, h.m.left(h.state.Until))
@@ -282,7 +392,7 @@ func (h *Hold) Until() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if cause != nil {
-		return h.endedAt
+		return time.Unix(0, h.endedAt)
 	}
 	return time.Now().Add(h.m.left(h.state.Until))
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -62,7 +61,7 @@ func TestUnlockCountsMastersThatNeverHadIt(t *testing.T) {
 func TestJoin(t *testing.T) {
 	const far int64 = 7_000_000_000_000_000
 	gone := errors.New("gone")
-	lose := func(h *Hold) { h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, gone) }
+	lose := func(h *Hold) { h.lose(gone) }
 	for _, tt := range []struct {
 		what    string
 		do      func(a, b *Hold)

@@ -11,10 +11,9 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 	"example.com/redlock/redlocktrace"
 )
@@ -44,7 +43,7 @@ func (fx *fixture) keep(t *testing.T) *Hold {
 // wantKept fails unless the client keeps what hold has given back, at all masters.
 func (fx *fixture) wantKept(t *testing.T, hold *Hold) {
 	t.Helper()
-	fx.wantHolders(t, "k", strings.Repeat(hold.id+" ", 3))
+	fx.wantHolders(t, "k", strings.Repeat(hold.Owner()+" ", 3))
 	if !fx.m.keeps("k") {
 		t.Error("the masters have what the client does not keep")
 	}
@@ -61,19 +60,22 @@ func (m *Masters) keeps(key string) bool {
 // A renewal that is meant for a hold, and made when that has ended, is not made: the client keeps the lock, and
 // what follows such a renewal would release it under the next hold of the same owner.
 func TestNoRenewalIsMadeOfWhatIsKept(t *testing.T) {
-	now := func(kind protocol.HoldKind, op string) func(*testing.T, *fixture, *Hold) {
+	now := func(kind attempt.Kind, what redlocktrace.Renewal) func(*testing.T, *fixture, *Hold) {
 		return func(t *testing.T, fx *fixture, hold *Hold) {
-			if err := hold.renewNow(t.Context(), kind, op, lease); !errors.Is(err, poll.ErrNotHeld) {
-				t.Errorf("%s = %v, want ErrNotHeld", op, err)
+			if _, err := hold.renewOnce(t.Context(), what, attempt.Event{Kind: kind, Lease: lease}); !errors.Is(err, poll.ErrNotHeld) {
+				t.Errorf("%s = %v, want ErrNotHeld", what, err)
 			}
 		}
 	}
 	for name, renew := range map[string]func(*testing.T, *fixture, *Hold){
-		"Extend":       now(protocol.HoldExtend, "extend"),
-		"Downgrade":    now(protocol.HoldDowngrade, "downgrade"),
-		"the watchdog": func(_ *testing.T, fx *fixture, hold *Hold) { fx.m.renew(lease, []*Hold{hold}) },
+		"Extend":       now(attempt.Renew, redlocktrace.RenewalExtend),
+		"Downgrade":    now(attempt.Downgrade, redlocktrace.RenewalDowngrade),
+		"the watchdog": func(_ *testing.T, fx *fixture, hold *Hold) { fx.m.renew(lease, []*driver{hold.driver}) },
 	} {
 		for _, again := range []bool{false, true} {
+			if again && name == "the watchdog" {
+				continue // the next hold is renewed
+			}
 			t.Run(fmt.Sprintf("%s, taken over=%v", name, again), func(t *testing.T) {
 				keeping(t, func(t *testing.T, fx *fixture) {
 					hold, next := fx.keep(t), (*Hold)(nil)
@@ -90,8 +92,8 @@ func TestNoRenewalIsMadeOfWhatIsKept(t *testing.T) {
 					if next == nil {
 						next = fx.lock(t, watched())
 					}
-					if next.id != hold.id {
-						t.Errorf("the next hold is %s, want what was kept of %s", next.id, hold.id)
+					if next.Owner() != hold.Owner() {
+						t.Errorf("the next hold is %s, want what was kept of %s", next.Owner(), hold.Owner())
 					}
 					if rival, err := fx.another(t).Lock(t.Context(), watched()); !errors.Is(err, poll.ErrTaken) {
 						t.Errorf("another client: %v, %v, beside a hold with %v left", rival, err, next.Remaining())
@@ -108,22 +110,32 @@ func (fx *fixture) wantKeptOrHeld(t *testing.T, hold, next *Hold) {
 	if next == nil {
 		fx.wantKept(t, hold)
 	} else {
-		fx.wantHolders(t, "k", strings.Repeat(next.id+" ", 3))
+		fx.wantHolders(t, "k", strings.Repeat(next.Owner()+" ", 3))
 	}
 }
 
-// Nothing is kept while a renewal that was made is still to be sent: it is released behind that. The answers to one
+// What is kept while a renewal of it is still to be sent is released behind that. The answers to one
 // that was sent are nothing to the hold that takes the lock over.
 func TestKeptBesideARenewal(t *testing.T) {
 	t.Run("made", func(t *testing.T) {
-		keeping(t, func(t *testing.T, fx *fixture) {
-			hold := fx.lock(t, watched())
+		inBubble(t, 3, func(t *testing.T, fx *fixture) {
+			m, gate := fx.gated(t, 0)
+			m.Keep(lease / 2)
 			synctest.Wait()
-			r, _ := keptRenewal(t, hold)
-			unlock(t, hold)
-			fx.wantHolders(t, "k", "- - -")
-			fx.m.extend(redlocktrace.RenewalExtend, lease, []renewal{r})
-			fx.wantNothing(t, "then", fx.m)
+			hold, err := m.Lock(t.Context(), watched())
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			open := gate.shut()
+			go m.renew(lease, []*driver{hold.driver})
+			synctest.Wait()
+			go unlock(t, hold)
+			synctest.Wait()
+			go m.Wanted(0, "k", hold.Owner())
+			synctest.Wait()
+			open()
+			fx.wantNothing(t, "then", m)
 		})
 	})
 	t.Run("sent", func(t *testing.T) {
@@ -131,15 +143,16 @@ func TestKeptBesideARenewal(t *testing.T) {
 			hold := fx.lock(t, watched())
 			synctest.Wait()
 			fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-			r, told := keptRenewal(t, hold)
-			fx.m.extend(redlocktrace.RenewalExtend, lease, []renewal{r})
+			told, e := make(chan error, 1), entryOf(hold)
+			go func() { told <- hold.Extend(context.Background(), e, lease) }()
+			synctest.Wait()
 			unlock(t, hold)
 			next := fx.lock(t, watched())
-			if got := <-told; got.why != nil {
-				t.Errorf("the renewal: %v", got.why)
+			if err := <-told; !errors.Is(err, poll.ErrNotHeld) {
+				t.Errorf("Extend of what was unlocked meanwhile = %v, want ErrNotHeld", err)
 			}
-			if next.id != hold.id || next.Check() != nil {
-				t.Errorf("the next hold: %s, %v, want what %s has left", next.id, next.Check(), hold.id)
+			if next.Owner() != hold.Owner() || next.Check() != nil {
+				t.Errorf("the next hold: %s, %v, want what %s has left", next.Owner(), next.Check(), hold.Owner())
 			}
 			time.Sleep(time.Second)
 			unlock(t, next)
@@ -177,18 +190,6 @@ func TestNotKeptAfterADoubt(t *testing.T) {
 	}
 }
 
-// spin lets others run until what is so, which they can come to without waiting for anything but each other.
-func spin(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for range 10_000_000 {
-		if so() {
-			return
-		}
-		runtime.Gosched()
-	}
-	t.Fatalf("%s never comes", what)
-}
-
 // The subscriptions break at the last moment before a lock is kept.
 func TestNotKeptByTheDeaf(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
@@ -198,13 +199,10 @@ func TestNotKeptByTheDeaf(t *testing.T) {
 		fx.m.mu.Lock()
 		done := make(chan error, 1)
 		go func() { done <- hold.Unlock(context.Background(), e) }()
-		spin(t, "the end of the hold", func() bool { return len(e.told()) > 0 })
 		for range 10_000 { // it comes to where it waits for mu
 			runtime.Gosched()
 		}
-		fx.m.subs.mu.Lock()
-		fx.m.subs.work = 0
-		fx.m.subs.mu.Unlock()
+		fx.m.subs.work.Store(0)
 		fx.m.mu.Unlock()
 		if err := <-done; err != nil {
 			t.Errorf("Unlock = %v", err)
@@ -213,60 +211,41 @@ func TestNotKeptByTheDeaf(t *testing.T) {
 	})
 }
 
-// A master that is doubted while what was won, or was kept, has yet to become a hold is doubted by that hold: it is
+// A master that is doubted while what was won has yet to become a hold of its caller is doubted by that hold: it is
 // renewed at once, and not kept.
 func TestDoubtBeforeItIsAHold(t *testing.T) {
-	for _, kept := range []bool{false, true} {
-		t.Run(fmt.Sprintf("kept=%v", kept), func(t *testing.T) {
-			keeping(t, func(t *testing.T, fx *fixture) {
-				if kept {
-					fx.keep(t)
-				}
-				before := fx.Master(0).Calls("EVALSHA")
-				fx.m.dog.mu.Lock() // from here on synctest.Wait would not return: whoever makes a hold waits for it
-				got := make(chan *Hold, 1)
-				go func() {
-					hold, err := fx.m.Lock(context.Background(), watched())
-					if err != nil {
-						t.Errorf("Lock = %v", err)
-					}
-					got <- hold
-				}()
-				owner := func() string { return fx.Master(0).Holder("k") }
-				spin(t, "the grant", func() bool {
-					c, known := fx.m.owners.find(owner())
-					return known && c == nil && !fx.m.keeps("k")
-				})
-				fx.m.Restarted(0)
-				fx.m.dog.mu.Unlock()
-				hold := <-got
-				time.Sleep(10 * time.Millisecond)
-				want := int64(2)
-				if kept {
-					want = 1
-				}
-				if calls := fx.Master(0).Calls("EVALSHA") - before; calls != want {
-					t.Errorf("%d script calls for a hold that is doubted when it begins, want %d: it is renewed at once", calls, want)
-				}
-				unlock(t, hold)
-				fx.wantNothing(t, "then", fx.m)
-			})
-		})
-	}
+	keeping(t, func(t *testing.T, fx *fixture) {
+		req := watched()
+		d := fx.m.newDriver("k", &req, fx.m.Stamp(clock.Now()), make(chan struct{}, 1))
+		d.start()
+		wantWon(t, "a free lock", d)
+		before := fx.Master(0).Calls("EVALSHA")
+		fx.m.Restarted(0)
+		hold, err := d.conclude(&req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if calls := fx.Master(0).Calls("EVALSHA") - before; calls != 1 {
+			t.Errorf("%d script calls for a hold that is doubted when it begins, want 1: it is renewed at once", calls)
+		}
+		unlock(t, hold)
+		fx.wantNothing(t, "then", fx.m)
+	})
 }
 
 // What is kept goes to who stands in the client's line, and not to who comes later.
 func TestKeptGoesToTheLine(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
 		first := patient("k")
-		if hold := fx.m.takeOver(first, nil); hold != nil {
+		if hold := fx.m.takeOver(&first, nil); hold != nil {
 			t.Fatal("taken over, and nothing is kept")
 		}
 		fx.keep(t) // before the first stands in the line
-		w := fx.m.join(first)
+		w := fx.m.join(&first)
 		later := begin(t, fx.m, patient("k"))
 		later.wantWaiting(t, "behind the first")
-		hold := fx.m.takeOver(first, w)
+		hold := fx.m.takeOver(&first, w)
 		if hold == nil {
 			t.Fatal("the first in the line does not get what is kept")
 		}
@@ -283,8 +262,9 @@ func TestKeptGoesToTheLine(t *testing.T) {
 func TestKeptIsFoundInTheLine(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
 		kept, before := fx.keep(t), fx.calls()
-		hold, err := fx.m.wait(t.Context(), patient("k")) // as Lock does, where it came too early to take it over
-		if err != nil || hold.id != kept.id {
+		req := patient("k")
+		hold, err := fx.m.wait(t.Context(), &req) // as Lock does, where it came too early to take it over
+		if err != nil || hold.Owner() != kept.Owner() {
 			t.Fatalf("Lock = %v, %v, want what is kept", hold, err)
 		}
 		unlock(t, hold)
@@ -328,7 +308,7 @@ func TestCloseWaitsForARecall(t *testing.T) {
 			go m.Wanted(1, "k", func() string {
 				m.mu.Lock()
 				defer m.mu.Unlock()
-				return m.names["k"].kept.claim.ID
+				return m.names["k"].kept.owner.ID
 			}())
 		},
 		"a master restarted": func(m *Masters) { go m.Restarted(1) },
@@ -366,10 +346,10 @@ func TestNothingIsRecalledOnceClosed(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
 		hold := fx.keep(t)
 		fx.m.Shut()
-		fx.m.Wanted(0, "k", hold.id)
+		fx.m.Wanted(0, "k", hold.Owner())
 		fx.m.Restarted(0)
 		fx.wantKept(t, hold)
-		fx.m.recallAll(fx.m.All(), redlocktrace.WhyClosed, func(*Return) {})
+		fx.m.giveBack(func(*driver) bool { return true }, nil, func(*round) {})
 		fx.wantNothing(t, "then", fx.m)
 		fx.m.Disconnect()
 		fx.m.dog.close()
@@ -395,14 +375,22 @@ func TestNotKeptOnceClosed(t *testing.T) {
 func TestKeepsOneOfAName(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
 		first := fx.keep(t)
-		owner := script.NewOwner("k", fx.m.owners.make(nil))
-		grant := Grant{Claim: Claim{Owner: owner, Token: 2, At: fx.m.All()}, First: 1, Until: clock.Now().Add(lease)}
-		second := fx.m.newHold(watched(), grant)
+		req := watched()
+		d := fx.m.newDriver("k", &req, time.Time{}, make(chan struct{}, 1))
+		d.mu.Lock()
+		d.owner = d.newOwnerLocked()
+		d.state.State, d.state.Try, d.state.Token, d.state.Spare, d.state.Until = attempt.Held, 1, 1, 1, clock.Now().Add(lease)
+		d.state.Entries = append(d.state.Entries, attempt.Entry{Key: req.Entry, State: attempt.Inside, Wish: req.wish()})
+		for i := range 3 {
+			d.state.Masters[i].Reached = true
+		}
+		second := d.takeLocked(&req)
+		d.mu.Unlock()
 		if err := second.Unlock(t.Context(), entryOf(second)); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Unlock = %v, want ErrLost: no master has the hold", err)
 		}
 		fx.wantKept(t, first)
-		fx.m.recallDoubted(fx.m.All())
+		fx.m.recall(fx.m.All())
 		fx.wantNothing(t, "then", fx.m)
 	})
 }
@@ -483,7 +471,7 @@ func TestKeptIsForgotten(t *testing.T) {
 			req := request("k")
 			req.Lease = 2 * lease
 			unlock(t, fx.lock(t, req))
-			fx.m.recallDoubted(fx.m.All())
+			fx.m.recall(fx.m.All())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -534,7 +522,7 @@ func TestKeepsSoMany(t *testing.T) {
 			fx.m.mu.Lock()
 			fx.m.parked -= parked
 			fx.m.mu.Unlock()
-			fx.m.recallDoubted(fx.m.All())
+			fx.m.recall(fx.m.All())
 			fx.wantNothing(t, "then", fx.m)
 		}
 	})

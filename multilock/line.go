@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 )
 
 // line is the callers of a client that wait for one name, in the order of their calls. Those in
-// front bid, each with a contest of its own: a writer alone; readers together with those next to them,
+// front bid, each with a driver of its own: a writer alone; readers together with those next to them,
 // and the first writer behind them, who keeps later readers of other clients out. Of those who want a permit,
 // a few bid, see stander.
 type line struct {
@@ -24,16 +24,14 @@ const maxBids = 32
 
 // waiter is a caller that waits for a lock.
 type waiter struct {
-	key     string // of the lock, or see script.Slots
-	want    protocol.Want
-	permits int           // above 0: it wants one of so many
-	owner   any           // nil: shared with nobody
-	entry   Entry         // whose context the log gets
-	since   clock.Instant // when it began to wait
-	turn    chan struct{} // closed when it bids
-	enter   chan struct{} // told when its owner got the lock by another call
-	contest *contest      // nil if it has none yet. Masters.mu guards it
-	trace   *callTrace    // of the call, nil: it is not traced
+	req    Request
+	line   string        // where it stands: the key, or see script.Slots
+	since  clock.Instant // when it began to wait
+	turn   chan struct{} // closed when it bids
+	enter  chan struct{} // told when its owner got the lock by another call
+	told   chan struct{} // told what becomes of its driver
+	driver *driver       // nil if it has none yet. Masters.mu guards it
+	trace  *callTrace    // of the call, nil: it is not traced
 }
 
 // bids reports whether it is one of those that bid.
@@ -72,20 +70,20 @@ func (l *line) remove(w *waiter) {
 
 // mayBid reports whether the first waiter that does not bid may.
 func (l *line) mayBid() bool {
-	permits := l.waiters[l.bids].permits
+	permits := l.waiters[l.bids].req.Permits
 	switch {
 	case l.bids == 0:
 		return true
 	case permits > 0:
 		return l.bids < min(permits, maxBids)
 	}
-	return l.waiters[l.bids-1].want.Shared
+	return l.waiters[l.bids-1].req.Shared
 }
 
 // wake wakes the waiters of owner, which has got the lock: they enter its hold.
 func (l *line) wake(owner any) {
 	for _, w := range l.waiters {
-		if w.owner != nil && w.owner == owner {
+		if w.req.Owner != nil && w.req.Owner == owner {
 			select {
 			case w.enter <- struct{}{}:
 			default:
@@ -95,100 +93,92 @@ func (l *line) wake(owner any) {
 }
 
 // join puts a caller at the end of the line for what it wants.
-func (m *Masters) join(req Request) *waiter {
-	w := &waiter{key: req.line(), want: req.want(), permits: req.Permits, owner: req.Owner, entry: req.Entry, since: clock.Now(), trace: req.trace}
-	if w.owner != nil {
+func (m *Masters) join(req *Request) *waiter {
+	w := &waiter{req: *req, line: req.line(), since: clock.Now(), told: make(chan struct{}, 1), trace: req.trace}
+	if req.Owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.nameLocked(w.key).line.append(w)
+	m.nameLocked(w.line).line.append(w)
 	m.waits++
 	return w
 }
 
-// leave takes a caller out of its line. A contest that it did not win is given up, and the next
-// caller's takes its place.
+// leave takes a caller out of its line. What it has asked for and did not get is given up, behind the next caller's
+// ask.
 func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
-	n := m.names[w.key]
+	d := w.driver
+	m.mu.Unlock()
+	var why *poll.MajorityError
+	if d != nil {
+		why = d.reason(nil)
+	}
+	m.mu.Lock()
+	n := m.names[w.line]
 	n.line.remove(w)
 	m.waits--
 	if len(n.line.waiters) == 0 {
-		m.ungranted.ends(w.key) // nobody would be told of the end
+		m.ungranted.ends(w.line) // nobody would be told of the end
 	}
-	c := w.contest
-	var next *contest
-	var others []*contest
-	if c != nil {
-		w.contest = nil
-		n.note(c)
-		next, others = m.nextLocked(w.key)
+	if w.driver = nil; why != nil {
+		n.why = why
 	}
-	m.tidyLocked(w.key)
+	m.tidyLocked(w.line)
 	m.mu.Unlock()
-	for _, o := range others {
-		o.start()
-	}
-	if c != nil {
-		c.giveUp(next)
+	if d != nil {
+		d.giveUp()
 		m.End()
 	}
 }
 
-// next returns the contests of those who bid for key and have asked nobody yet, and makes them if need
-// be. Whatever this client sends about its hold of t is to come behind their entries in the queues of the
-// masters, or a release may enter the first of them itself. There are none if the masters could not tell
-// this client that they handed the lock off to it.
-func (m *Masters) next(key string) (first *contest, others []*contest) {
+// bidders returns the drivers of those who bid for key, and makes them if need be and make is true.
+func (m *Masters) bidders(key string, make bool) (all []*driver) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.nextLocked(key)
-}
-
-func (m *Masters) nextLocked(key string) (first *contest, others []*contest) {
 	n := m.names[key]
-	if n == nil || !m.canBeTold() {
-		return nil, nil
+	if n == nil {
+		return nil
 	}
 	for _, w := range n.line.waiters[:n.line.bids] {
-		c := w.contest
-		switch {
-		case c == nil:
-			if c = m.contestLocked(w); c == nil {
-				return first, others
-			}
-		case c.begun():
-			continue
-		}
-		if first == nil {
-			first = c
-		} else {
-			others = append(others, c)
+		if d := w.driver; d != nil || make && m.driveLocked(w) {
+			all = append(all, w.driver)
 		}
 	}
-	return first, others
+	return all
+}
+
+// startNext has those who bid for key ask who have not done so yet. Whatever this client sends about its own hold of it
+// is to come behind their entries in the queues of the masters. Nobody asks if the masters could not tell
+// this client that they handed the lock off to it. A release that goes to all masters enters the first of them itself:
+// startNext is true if it has sent that.
+func (m *Masters) startNext(key string, release *message) (sent bool) {
+	if !m.canBeTold() {
+		return false
+	}
+	all := m.bidders(key, true)
+	first := -1
+	if release != nil && release.cmd.Releases() && release.at == m.All() {
+		first = slices.IndexFunc(all, func(d *driver) bool { return d.is(attempt.Idle) })
+	}
+	for i, d := range all {
+		if i != first {
+			d.startAhead()
+		}
+	}
+	return first >= 0 && all[first].follow(release)
 }
 
 // freed tells those who bid for key that this client gave it back, which no message does.
 func (m *Masters) freed(key string) {
-	var bids []*contest
-	m.mu.Lock()
-	if n := m.names[key]; n != nil {
-		for _, w := range n.line.waiters[:n.line.bids] {
-			if w.contest != nil {
-				bids = append(bids, w.contest)
-			}
-		}
-	}
-	m.mu.Unlock()
-	for _, c := range bids {
-		c.step(&protocol.Event{Kind: protocol.Hint, Delay: m.conf.Settle})
+	for _, d := range m.bidders(key, false) {
+		d.step(&attempt.Event{Kind: attempt.Hint, Delay: m.conf.Settle})
 	}
 }
 
 // soon returns for how long a caller of this client that begins to wait for key may leave it to the client's
-// next command about its own hold to enter it into the queues of the masters: until a little after a
+// next command about its own hold to have it ask: until a little after a
 // renewal that is due at once, as of a hold that was handed off, and no time if none is.
 func (m *Masters) soon(key string) time.Duration {
 	h := m.latest(key)
@@ -197,7 +187,7 @@ func (m *Masters) soon(key string) time.Duration {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.state.Due || h.state.Shared {
+	if !h.state.Due || h.state.Want.Shared {
 		return 0
 	}
 	if left := max(0, clock.Until(h.state.RenewAt)); left <= m.conf.TopUp {
@@ -206,61 +196,59 @@ func (m *Masters) soon(key string) time.Duration {
 	return 0
 }
 
-// contestLocked makes the contest of w. It counts as an operation under way. It is nil when the
+// driveLocked makes the driver of w. It counts as an operation under way. It makes none when the
 // client is closed.
-func (m *Masters) contestLocked(w *waiter) *contest {
+func (m *Masters) driveLocked(w *waiter) bool {
 	if !m.Begin() {
-		return nil
+		return false
 	}
-	w.contest = m.newContest(w.key, w.want, m.Stamp(w.since), w.trace)
-	return w.contest
+	w.driver = m.newDriver(w.req.Key, &w.req, m.Stamp(w.since), w.told)
+	return true
 }
 
-// contend returns the contest of w, which bids, and begins one if there is none. It is nil when the
+// contend returns the driver of w, which bids, and begins one if there is none. It is nil when the
 // client is closed.
-func (m *Masters) contend(w *waiter) *contest {
-	delay := m.soon(w.key)
+func (m *Masters) contend(w *waiter) *driver {
+	delay := m.soon(w.line)
 	m.mu.Lock()
-	if w.contest != nil || m.Closed() {
+	if w.driver != nil || !m.driveLocked(w) {
 		defer m.mu.Unlock()
-		return w.contest
+		return w.driver
 	}
-	c := m.contestLocked(w)
+	d := w.driver
 	m.mu.Unlock()
-	c.startIn(delay)
-	return c
+	d.startIn(delay)
+	return d
 }
 
-// won takes away the contest of a waiter that has won it.
-func (m *Masters) won(w *waiter) {
+// bidDone takes away the driver of a waiter that has won, or is to ask anew.
+func (m *Masters) bidDone(w *waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w.contest = nil
-	m.names[w.key].why = nil
-}
-
-// note remembers why c was not won.
-func (n *name) note(c *contest) {
-	if why := c.reason(nil); why != nil {
-		n.why = why
-	}
+	w.driver = nil
+	m.names[w.line].why = nil
 }
 
 // reason returns what w waits for, nil if that is not known. cut is the error that ended the wait.
 func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 	m.mu.Lock()
+	n := m.names[w.line]
+	d := w.driver
+	if d == nil {
+		d = n.line.waiters[0].driver // w waits behind it
+	}
+	m.mu.Unlock()
+	var why, short *poll.MajorityError
+	if d != nil {
+		why, short = d.reason(nil), d.reason(cut)
+	}
+	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[w.key]
-	c := w.contest
-	if c == nil {
-		c = n.line.waiters[0].contest // w waits behind it
+	if why != nil {
+		n.why = why
 	}
-	if c == nil {
-		return n.why
-	}
-	n.note(c)
 	if n.why == nil {
-		return c.reason(cut)
+		return short
 	}
 	return n.why
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/multilock/inspect"
@@ -62,40 +63,71 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 	})
 }
 
+// TestCostOfAHandOver: a hold that is over soon is handed to the client's next caller by its release alone, which enters
+// that caller. Where a master is not released since it is known to have nothing, that caller asks.
+func TestCostOfAHandOver(t *testing.T) {
+	for name, c := range map[string]struct{ down, calls int64 }{
+		"all masters":      {0, 3},
+		"a master is down": {1, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				if c.down > 0 {
+					fx.Master(2).Kill()
+					synctest.Wait()
+				}
+				hold := fx.take(t, fx.m, "k")
+				calls := []*call{begin(t, fx.m, patient("k")), begin(t, fx.m, patient("k"))}
+				time.Sleep(time.Second) // subscribed
+				unlock(t, hold)
+				hold = calls[0].wantHold(t, "the next caller")
+				before := fx.calls()
+				unlock(t, hold)
+				hold = calls[1].wantHold(t, "the one behind it")
+				if got := fx.calls() - before; got != c.calls {
+					t.Errorf("%d script calls, want %d", got, c.calls)
+				}
+				unlock(t, hold)
+			})
+		})
+	}
+}
+
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
 // and the others would wait for that.
 func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
 		deafen(m)
-		w := m.join(patient("k"))
-		for work, want := range map[Set]bool{0b000: false, 0b010: false, 0b110: true, 0b111: true} {
-			m.subs.mu.Lock()
-			m.subs.work = work
-			m.subs.mu.Unlock()
-			if c, _ := m.next(w.key); (c != nil) != want {
-				t.Errorf("next is a contest where %03b can tell: %v, want %v", work, c != nil, want)
+		req := patient("k")
+		w := m.join(&req)
+		for _, work := range []Set{0b000, 0b010, 0b110} {
+			want := m.Majority(work.Len())
+			m.subs.work.Store(uint32(work))
+			if m.startNext("k", nil); (w.driver != nil) != want {
+				t.Errorf("the next one asks where %03b can tell: %v, want %v", work, w.driver != nil, want)
 			}
 		}
 		m.leave(w)
+		synctest.Wait()
 		wantForgotten(t, "after it left", m)
 	})
 }
 
-// A contest that was given up before the release names it enters no queue, and asks nobody. It leaves nothing, so
-// the next one asks by itself.
-func TestAContestThatIsGivenUpBeforeItBegan(t *testing.T) {
+// What was given up before it began enters no queue, and asks nobody. It leaves nothing.
+func TestWhatIsGivenUpBeforeItBegan(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
 		deafen(m)
 		hold := fx.take(t, m, "k")
-		c, next := newWaiting(m), newWaiting(m)
-		c.giveUp(next)
-		m.releaseTo(hold.claim, c)
-		c.start()
-		hold.end(nil)
-		time.Sleep(time.Second)
-		m.release(wantWon(t, "a free lock", next).Claim, 0)
+		d, before := newWaiting(m), fx.calls()
+		d.giveUp()
+		d.startAhead()
+		d.start()
+		if sent := fx.calls() - before; sent != 0 {
+			t.Errorf("%d script calls, want none", sent)
+		}
+		unlock(t, hold)
 		fx.wantNothing(t, "after the release", m)
 	})
 }

@@ -6,24 +6,15 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 )
-
-// wish is how the entry of req wants its hold renewed, which it begins to share now.
-func (m *Masters) wish(req *Request) protocol.Wish {
-	w := protocol.Wish{Watched: req.Watch, Lease: req.Lease}
-	if req.Watch && req.Limit > 0 {
-		w.Limited, w.Limit = true, m.now().Add(req.Limit)
-	}
-	return w
-}
 
 // Lock takes a lock, or enters the hold that req.Owner has of it. See redlock.Client.Lock for its
 // errors and its cost.
 func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 	req.trace = m.startCall(ctx, &req)
-	hold, err := m.lock(ctx, req)
+	hold, err := m.lock(ctx, &req)
 	if err != nil {
 		err = m.Identify(ctx, err)
 	}
@@ -33,7 +24,7 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 	return hold, err
 }
 
-func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
+func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
 	m.Greet(ctx)
 	if hold := m.takeOver(req, nil); hold != nil {
 		return hold, nil
@@ -58,7 +49,7 @@ func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 }
 
 // enter enters the hold that the caller's owner has of the name, if it has one.
-func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
+func (m *Masters) enter(ctx context.Context, req *Request) (*Hold, error) {
 	for req.Owner != nil && req.Permits == 0 {
 		h := m.owned(req.Key, req.Owner)
 		if h == nil {
@@ -71,63 +62,53 @@ func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
 		case !errors.Is(err, errEnded):
 			return nil, err
 		}
-		// It ended meanwhile, and is forgotten or will be in a moment.
-		select {
-		case <-h.ended():
-		case <-ctx.Done():
-			return nil, poll.Fail("lock", req.Key, poll.Ended(ctx))
-		}
+		h.drain() // it ended meanwhile, and is forgotten then
 	}
 	return nil, nil
 }
 
 // try tries to take the lock without waiting for it.
-func (m *Masters) try(ctx context.Context, req Request) (*Hold, error) {
-	c := m.tryLater(req)
-	if c == nil {
+func (m *Masters) try(ctx context.Context, req *Request) (*Hold, error) {
+	d := m.tryLater(req)
+	if d == nil {
 		return nil, poll.ErrClosed
 	}
-	c.start()
-	return m.tried(ctx, req, c)
+	d.start()
+	return m.tried(ctx, req, d)
 }
 
-// tryLater makes the contest of a try, which tried ends. It is nil when the client is closed.
-func (m *Masters) tryLater(req Request) *contest {
+// tryLater makes the driver of a try, which tried ends. It is nil when the client is closed.
+func (m *Masters) tryLater(req *Request) *driver {
 	if !m.Begin() {
 		return nil
 	}
-	return m.newContest(req.Key, req.want(), time.Time{}, req.trace)
+	return m.newDriver(req.Key, req, time.Time{}, make(chan struct{}, 1))
 }
 
 // tried waits for what becomes of a try.
-func (m *Masters) tried(ctx context.Context, req Request, c *contest) (*Hold, error) {
+func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, error) {
 	defer m.End()
 	var cut error
-	for done := m.Closing(); ; done = nil {
-		select {
-		case <-c.decided:
-		case <-done:
-			c.close()
-			continue
-		case <-ctx.Done():
-			cut = poll.Ended(ctx)
+	select {
+	case <-d.decided:
+	case <-m.Closing():
+		cut = poll.ErrClosed
+	case <-ctx.Done():
+		cut = poll.Ended(ctx)
+	}
+	h, why := d.conclude(req, cut)
+	if h != nil {
+		m.checkBefore(h)
+		if why := m.Admit(ctx, h.key); why != nil { // it was stopped, or cut off, while it asked
+			h.end(why)
+			return nil, why
 		}
-		break
 	}
-	grant, why := c.conclude(cut)
-	if why != nil {
-		return nil, why
-	}
-	hold := m.newHold(req, grant)
-	if why := m.Admit(ctx, hold.key); why != nil { // it was stopped, or cut off, while it asked
-		hold.end(why)
-		return nil, why
-	}
-	return hold, nil
+	return h, why
 }
 
 // wait waits for the caller's turn, and then for the lock.
-func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
+func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 	w := m.join(req)
 	defer m.leave(w)
 	if err := m.waitForTime(ctx, w); err != nil {
@@ -151,7 +132,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case unsure != nil && unsure.Hopeless():
 			return nil, unsure
 		case unsure != nil:
-			m.report(w.key, unsure)
+			m.report(w.line, unsure)
 			retry := make(chan struct{})
 			time.AfterFunc(again, func() { close(retry) })
 			ready = retry
@@ -160,11 +141,11 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case !w.bids():
 			ready = w.turn
 		default:
-			bid := m.contest
+			bid := m.bid
 			if req.Permits > 0 {
 				bid = m.stand
 			}
-			if hold, err := bid(ctx, w, req); hold != nil || err != nil {
+			if hold, err := bid(ctx, w); hold != nil || err != nil {
 				return hold, err
 			}
 			ready = closedChan
@@ -194,14 +175,14 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 		return nil
 	}
 	return m.Await(ctx, func() error {
-		why := m.NoTime(called(w.key))
+		why := m.NoTime(called(w.line))
 		switch {
 		case why == nil:
 			return nil
 		case why.Hopeless():
 			return why // it is no wait
 		}
-		m.report(w.key, why)
+		m.report(w.line, why)
 		if w.trace != nil {
 			w.trace.waits(0, -1, why)
 		}
@@ -213,16 +194,16 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 // again.
 const again = 60 * time.Millisecond
 
-// contest waits for what becomes of the contest of w. It returns neither a hold nor an error if the caller
+// bid waits for what becomes of what w asks for. It returns neither a hold nor an error if the caller
 // should look again.
-func (m *Masters) contest(ctx context.Context, w *waiter, req Request) (*Hold, error) {
-	c := m.contend(w)
-	if c == nil {
+func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
+	d := m.contend(w)
+	if d == nil {
 		return nil, poll.ErrClosed
 	}
 	closed := false
 	select {
-	case <-c.decided:
+	case <-d.decided:
 	case <-w.enter:
 	case <-m.Closing():
 		closed = true
@@ -230,26 +211,40 @@ func (m *Masters) contest(ctx context.Context, w *waiter, req Request) (*Hold, e
 	}
 	if !m.Admitted() { // it was stopped, or cut off: others may be established that conflict
 		if ctx.Err() == nil { // else what it asked for says why it waited
-			m.won(w)
-			c.giveUp(nil)
+			m.bidDone(w)
+			d.giveUp()
 			m.End()
 		}
 		return nil, nil
 	}
-	if grant, ok := c.take(); ok {
-		m.won(w)
-		m.report(w.key, nil)
-		hold := m.newHold(req, grant)
-		m.End() // not before the hold is one that Close finds
+	if hold := m.take(w, d); hold != nil {
 		return hold, nil
 	}
 	if closed && ctx.Err() == nil {
 		return nil, poll.ErrClosed
 	}
-	if why := c.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
+	if why := d.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
 		return nil, why
 	}
+	if d.is(attempt.Ended) {
+		m.bidDone(w) // it was over before the caller came to take it
+		m.End()
+	}
 	return nil, nil
+}
+
+// take makes the hold of w of what d has come to hold, nil if it does not.
+func (m *Masters) take(w *waiter, d *driver) *Hold {
+	d.mu.Lock()
+	hold := d.takeLocked(&w.req)
+	d.flush()
+	if hold != nil {
+		m.bidDone(w)
+		m.report(w.line, nil)
+		m.checkBefore(hold)
+		m.End() // not before the hold is one that Close finds
+	}
+	return hold
 }
 
 // waited says why a wait was over when its context ended.
@@ -265,7 +260,7 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityEr
 		}
 		return last
 	}
-	op, name := called(w.key)
+	op, name := called(w.line)
 	return poll.Fail(op, name, cut, poll.ErrTaken, errOther)
 }
 
@@ -277,34 +272,39 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityEr
 func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, errs []error) {
 	m.Greet(ctx)
 	holds, errs = make([]*Hold, len(reqs)), make([]error, len(reqs))
-	contests := make([]*contest, len(reqs))
+	drivers := make([]*driver, len(reqs))
 	var again sync.WaitGroup
-	for i, req := range reqs {
+	for i := range reqs {
+		req := &reqs[i]
 		if req.Permits > 0 || m.owned(req.Key, req.Owner) != nil {
-			again.Go(func() { holds[i], errs[i] = m.Lock(ctx, req) })
+			again.Go(func() { holds[i], errs[i] = m.Lock(ctx, *req) })
 			continue
 		}
-		reqs[i].trace = m.startCall(ctx, &req)
+		req.trace = m.startCall(ctx, req)
 		if errs[i] = m.Greeted(ctx, "lock", req.Key); errs[i] == nil {
 			errs[i] = m.Admit(ctx, req.Key)
 		}
 		if errs[i] != nil {
 			continue
 		}
-		if holds[i] = m.takeOver(reqs[i], nil); holds[i] != nil {
+		if holds[i] = m.takeOver(req, nil); holds[i] != nil {
 			continue
 		}
-		if contests[i] = m.tryLater(reqs[i]); contests[i] == nil {
+		if drivers[i] = m.tryLater(req); drivers[i] == nil {
 			errs[i] = poll.ErrClosed
 		}
 	}
-	m.queueAll(contests)
+	for _, d := range drivers {
+		if d != nil {
+			d.startAhead()
+		}
+	}
 	for _, n := range m.Nodes {
 		n.Flush()
 	}
-	for i, c := range contests {
-		if c != nil {
-			holds[i], errs[i] = m.tried(ctx, reqs[i], c)
+	for i, d := range drivers {
+		if d != nil {
+			holds[i], errs[i] = m.tried(ctx, &reqs[i], d)
 		}
 		if t := reqs[i].trace; t != nil && errs[i] != nil {
 			t.failed(errs[i])
@@ -312,23 +312,4 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 	}
 	again.Wait()
 	return holds, errs
-}
-
-// queueAll starts contests, if any. What they send is written with what is sent next, or by Node.Flush.
-func (m *Masters) queueAll(contests []*contest) {
-	for _, c := range contests {
-		if c != nil {
-			c.gather(true)
-			c.start()
-			c.drain() // somebody else may be sending it
-			c.gather(false)
-		}
-	}
-}
-
-// gather has what the contest sends left to Node.Flush, or no longer.
-func (c *contest) gather(on bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.gathered = on
 }

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -34,14 +34,17 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 // try that does not get it.
 func TestMastersThatHaveTheToken(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		c := fx.m.newContest("k", protocol.Want{Lease: lease}, time.Time{}, nil)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.owner = c.newOwnerLocked()
-		c.raiseLocked(&protocol.Effects{Raise: 0b110, RaiseTo: 9})
-		if yes, _, _ := c.raises.Ballot().Tally(); yes != 1 || len(c.outbox) != 1 {
-			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(c.outbox))
+		req := request("k")
+		d := fx.m.newDriver("k", &req, time.Time{}, nil)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.owner = d.newOwnerLocked()
+		raise := attempt.Round{Number: 2, Command: attempt.Raise, Token: 9}
+		d.roundLocked(&attempt.Effects{Send: 0b110, Round: raise}, true, message{})
+		if yes, _, _ := d.raise.ballot.Tally(); yes != 1 || len(d.outbox) != 1 {
+			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(d.outbox))
 		}
+		d.m.owners.forget(d.owner.ID)
 	})
 }
 

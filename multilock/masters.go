@@ -1,10 +1,10 @@
 // Package multilock takes, renews and releases locks on N independent masters at once, and
 // decides by majority: the Redlock algorithm. It serves package redlock: its API is not stable.
 //
-// What to do is decided in package protocol, by state machines without a clock. This package
-// drives them: it owns their mutexes and timers, makes the owners and the commands, sends each
-// command to all masters at once, feeds the answers back, keeps the queue of the callers of this
-// client that wait for one name, and gathers the renewals that are due.
+// What to do is decided in package attempt, by a state machine without a clock. This package
+// drives it: each lock that is wanted, held or kept is a driver, which owns the mutex and the timer, makes the owners and
+// the commands, sends each command to all masters at once, and feeds the answers back. A line is the callers of
+// this client that wait for one name, and the watchdog gathers the renewals that are due.
 //
 // # Concurrency
 //
@@ -13,9 +13,8 @@
 // of the caller, each operation is settled within about the node timeout, since each node
 // answers each command by then.
 //
-// Mutexes are taken in this order: Hold.mu, Masters.mu, contest.mu, then those of owners,
-// subscriptions, the watchdog, and those of package poll. That of a poll of renewals comes before Hold.mu,
-// that of a trace last.
+// Mutexes are taken in this order: that of a driver, and of one at a time; Masters.mu; then those of owners,
+// subscriptions, the watchdog, and those of package poll; that of a trace last.
 //
 // # Errors
 //
@@ -23,7 +22,6 @@
 package multilock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,24 +33,21 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"example.com/redlock/internal/tracer"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
-	"example.com/redlock/redlocktrace"
 )
 
 // Masters are the masters of one client, and the locks that it holds and waits for.
 type Masters struct {
 	*clients.Directory
-	conf   protocol.Config
+	conf   attempt.Config
 	owners owners
 	subs   subscriptions
 	hot    hot
 	dog    *watchdog
 	lag    lag
-
-	keep time.Duration // see Keep
 
 	mu         sync.Mutex
 	names      map[string]*name
@@ -72,12 +67,12 @@ type Masters struct {
 }
 
 // Set is a set of masters.
-type Set = protocol.Set
+type Set = attempt.Set
 
 // New makes the masters of a new client from their nodes, at least 1 and at most poll.Max. trace, which
 // may be nil, is the one that the nodes have. Close closes them all.
 func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
-	m := &Masters{conf: protocol.Config{Masters: len(nodes), Times: protocol.Usual}, trace: trace, names: make(map[string]*name), semaphores: make(map[string]*semaphore)}
+	m := &Masters{conf: attempt.Config{Masters: len(nodes), Times: attempt.Usual}, trace: trace, names: make(map[string]*name), semaphores: make(map[string]*semaphore)}
 	all := poll.New(nodes, log)
 	if trace != nil {
 		all.ID = trace.Client
@@ -129,24 +124,23 @@ func (m *Masters) Close() error {
 	m.dog.close()
 	m.Settle() // from now on there are no new holds, and each try is rolled back
 
-	var returns []*Return
-	sent := func(r *Return) {
-		if returns = append(returns, r); len(returns) > closeAtOnce {
-			<-returns[len(returns)-1-closeAtOnce].poll.Done
+	var releases []*round
+	sent := func(r *round) {
+		if releases = append(releases, r); len(releases) > closeAtOnce {
+			<-releases[len(releases)-1-closeAtOnce].done
 		}
 	}
-	m.recallAll(m.All(), redlocktrace.WhyClosed, sent)
-	for _, h := range m.holds() {
-		if r := h.end(poll.ErrClosed); r != nil {
-			sent(r)
-		}
-		<-h.ended() // where somebody else ends it at this moment, its release must be sent
+	for _, d := range m.giveBack(func(*driver) bool { return true }, poll.ErrClosed, sent) {
+		d.drain() // where somebody else ends a hold at this moment, its release must be sent
 	}
 	unconfirmed := &multierror.Error{ErrorFormat: closing}
-	for _, r := range returns {
-		if err := r.Wait(context.Background()); err != nil {
+	for _, r := range releases {
+		<-r.done
+		r.d.mu.Lock()
+		if err := r.releasedLocked(nil); err != nil {
 			unconfirmed = multierror.Append(unconfirmed, err)
 		}
+		r.d.mu.Unlock()
 	}
 	m.reportLosses(0)
 	m.Retract()
@@ -156,43 +150,48 @@ func (m *Masters) Close() error {
 	return unconfirmed.ErrorOrNil()
 }
 
-// holds returns the holds of the client.
-func (m *Masters) holds() []*Hold {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var holds []*Hold
-	for _, n := range m.names {
-		holds = append(holds, n.holds...)
+// giveBack gives back what those drivers have for which is is true, and calls sent with each release. Holds end with
+// cause. It returns all drivers that have anything at any master.
+func (m *Masters) giveBack(is func(*driver) bool, cause error, sent func(*round)) []*driver {
+	all := m.owners.all(func(*driver) bool { return true })
+	for _, d := range all {
+		d.mu.Lock()
+		var r *round
+		if is(d) {
+			if r = d.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause); r != nil {
+				r.awaitLocked()
+			}
+		}
+		d.flush()
+		if r != nil {
+			sent(r)
+		}
 	}
-	return holds
+	return all
 }
 
 // wakeHolds ends the holds whose validity ended while the machine was suspended: their timers
 // stood still. Those of the others are set anew.
 func (m *Masters) wakeHolds() {
-	for _, h := range m.holds() {
-		h.expire()
+	for _, d := range m.owners.all(func(*driver) bool { return true }) {
+		d.wake()
 	}
-	m.recallDoubted(m.All())
+	m.recall(m.All())
 }
 
 // RanAhead implements [node.Observer].
-func (m *Masters) RanAhead(i int) {
-	for _, c := range m.owners.contests() {
-		c.step(&protocol.Event{Kind: protocol.Doubt, Master: i})
-	}
-	m.Restarted(i)
-}
+func (m *Masters) RanAhead(i int) { m.Restarted(i) }
 
-// Restarted implements [node.Observer]. Holds that master i may have voted for are renewed at once: they
-// are lost if a majority does not have them. What is no hold yet, or none any more, is doubted by its owner:
-// before the holds are looked at, or it could become one, or be kept, unnoticed.
+// Restarted implements [node.Observer]. What master i may have voted for is doubted: a hold is renewed at once, and is
+// lost if a majority does not have it.
 func (m *Masters) Restarted(i int) {
-	m.owners.doubt(1 << i)
-	for _, h := range m.holds() {
-		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
+	if !m.Begin() {
+		return // Close gives all of it back
 	}
-	m.recallDoubted(1 << i)
+	defer m.End()
+	for _, d := range m.owners.all(func(*driver) bool { return true }) {
+		d.step(&attempt.Event{Kind: attempt.Doubt, Master: i})
+	}
 }
 
 // Busy implements [clients.Own].

@@ -1,7 +1,6 @@
 package multilock
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,7 +15,7 @@ import (
 // wait; or, of a semaphore, the line alone.
 type name struct {
 	holds []*Hold // in the order in which they were won
-	kept  *kept   // nil: it is not kept
+	kept  *driver // of the lock that is kept, nil if none is
 	line  line
 
 	why *poll.MajorityError // why the lock was not there when a contender last asked
@@ -57,22 +56,31 @@ func (m *Masters) tidyLocked(key string) {
 	}
 }
 
-// adopt makes h one of the client's holds of its name, and wakes the waiters that share its owner:
-// they enter it. It returns the hold that was won before it, nil if there is none.
-func (m *Masters) adopt(h *Hold) (before *Hold) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// adoptLocked makes h one of the client's holds of its name, and wakes the waiters that share its owner:
+// they enter it.
+func (m *Masters) adoptLocked(h *Hold) {
 	n := m.nameLocked(h.key)
-	if last := len(n.holds) - 1; last >= 0 {
-		before = n.holds[last]
-	}
 	n.holds = append(n.holds, h)
 	m.held++
-	n.line.wake(h.owner)
-	return before
+	n.line.wake(h.holder)
 }
 
-// forget undoes adopt.
+// checkBefore ends the hold of its name that was won before h if its validity is over, and its timer has yet to say so.
+func (m *Masters) checkBefore(h *Hold) {
+	var before *Hold
+	m.mu.Lock()
+	if n := m.names[h.key]; n != nil {
+		if i := slices.Index(n.holds, h); i > 0 {
+			before = n.holds[i-1]
+		}
+	}
+	m.mu.Unlock()
+	if before != nil {
+		_ = before.Check()
+	}
+}
+
+// forget undoes adoptLocked.
 func (m *Masters) forget(h *Hold) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -108,7 +116,7 @@ func (m *Masters) owned(key string, owner any) *Hold {
 		return nil
 	}
 	for _, h := range n.holds {
-		if h.owner == owner {
+		if h.holder == owner {
 			return h
 		}
 	}
@@ -125,102 +133,40 @@ type owners struct {
 	seq    atomic.Uint64 // the second part, never used twice
 
 	mu    sync.Mutex
-	known map[string]standing // by owner
-}
-
-// standing is what is known of an owner.
-type standing struct {
-	contest *contest // gets what is handed off to it; nil once that is over
-	wanted  bool     // another client wants what it has
-	doubted Set      // masters that may have forgotten, since its contest was over, what it has
+	known map[string]*driver // by owner
 }
 
 func newOwners(client string) owners {
-	return owners{client: client, known: make(map[string]standing)}
+	return owners{client: client, known: make(map[string]*driver)}
 }
 
 // make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
-// earlier try must not free a later one. What is handed off to it goes to c.
-func (o *owners) make(c *contest) string {
+// earlier try must not free a later one. Of a client that keeps locks it is "uuid:kN".
+func (o *owners) make(d *driver, keeps bool) string {
 	var room [64]byte
 	mark := ":r"
-	if c != nil && c.state.Want.Keep {
+	if keeps {
 		mark = ":k"
 	}
 	id := string(strconv.AppendUint(append(append(room[:0], o.client...), mark...), o.seq.Add(1), 10))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.known[id] = standing{contest: c}
+	o.known[id] = d
 	return id
 }
 
-// decided notes that c is over, and its owner may still have a lock. It says nothing of an owner that c did not
-// make, as when it enters the hold of that owner again; nor does void.
-func (o *owners) decided(owner string, c *contest) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if s := o.known[owner]; s.contest == c {
-		s.contest = nil
-		o.known[owner] = s
-	}
-}
-
-// void notes that c is over, and its owner has nothing at any master.
-func (o *owners) void(owner string, c *contest) {
-	if made, _ := o.find(owner); made == c {
-		o.forget(owner)
-	}
-}
-
-// forget notes that the release of all that owner had was answered.
+// forget notes that owner has nothing at any master.
 func (o *owners) forget(owner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.known, owner)
 }
 
-// want notes that another client wants what owner has, or may have before it knows.
-func (o *owners) want(owner string) {
+// find returns the driver of owner, nil if that has nothing at any master.
+func (o *owners) find(owner string) *driver {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s, known := o.known[owner]; known {
-		s.wanted = true
-		o.known[owner] = s
-	}
-}
-
-// doubt notes that the masters in at may have forgotten what owners of this client have whose contests are over.
-func (o *owners) doubt(at Set) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for id, s := range o.known {
-		if s.contest == nil {
-			s.doubted |= at
-			o.known[id] = s
-		}
-	}
-}
-
-// doubted returns the masters that may have forgotten what owner has.
-func (o *owners) doubted(owner string) Set {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.known[owner].doubted
-}
-
-// wantedFrom reports whether another client wants what owner has.
-func (o *owners) wantedFrom(owner string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.known[owner].wanted
-}
-
-// find returns the contest of owner, nil if it is over, and whether owner may have a lock.
-func (o *owners) find(owner string) (c *contest, known bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	s, known := o.known[owner]
-	return s.contest, known
+	return o.known[owner]
 }
 
 // any reports whether any owner may have a lock, or may get one.
@@ -230,14 +176,13 @@ func (o *owners) any() bool {
 	return len(o.known) > 0
 }
 
-// contests returns those under way.
-func (o *owners) contests() []*contest {
+// all returns the drivers of those owners for which is is true.
+func (o *owners) all(is func(*driver) bool) (list []*driver) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	list := make([]*contest, 0, len(o.known))
-	for _, s := range o.known {
-		if s.contest != nil {
-			list = append(list, s.contest)
+	for _, d := range o.known {
+		if is(d) {
+			list = append(list, d)
 		}
 	}
 	return list
@@ -246,25 +191,7 @@ func (o *owners) contests() []*contest {
 // releaseStray looks at who has the lock at master i, by an answer. If that is an owner of this
 // client that has gone, one of its commands was carried out after all: it is released there.
 func (m *Masters) releaseStray(i int, key string, a script.Answer) {
-	if a.Outcome != script.Refused || !m.Ours(a.Holder) {
-		return
-	}
-	if _, known := m.owners.find(a.Holder); !known {
+	if a.Outcome == script.Refused && m.Ours(a.Holder) && m.owners.find(a.Holder) == nil {
 		m.Nodes[i].Send(script.ReleaseOfAny(key, a.Holder, 1), poll.Nobody{}, i)
 	}
-}
-
-// newOwnerLocked makes an owner for the next try of a contest.
-func (c *contest) newOwnerLocked() *script.Owner {
-	id := c.m.owners.make(c)
-	if w := c.m.Witness; w != nil {
-		w.Owner(&c.state, id)
-	}
-	var o *script.Owner
-	if c.state.Want.Shared {
-		o = script.NewReader(c.key, id)
-	} else {
-		o = script.NewOwner(c.key, id)
-	}
-	return o.CountFrom(rand.Uint64N(1 << 52))
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -12,20 +13,22 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
 
 // gate holds up the scripts that a client calls on one of its masters while it is shut.
 type gate struct {
-	open atomic.Value // a channel: closed while it is open
+	open  atomic.Value // a channel: closed while it is open
+	first atomic.Value // the script call that was written first after it was shut
+	once  atomic.Bool  // it was shut
 }
 
 // shut shuts the gate until open is called.
 func (g *gate) shut() (open func()) {
 	wait := make(chan struct{})
 	g.open.Store(wait)
+	g.once.Store(true)
 	return func() { close(wait) }
 }
 
@@ -38,6 +41,9 @@ type gated struct {
 func (c *gated) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("EVALSHA")) {
 		<-c.gate.open.Load().(chan struct{})
+		if c.gate.once.Load() {
+			c.gate.first.CompareAndSwap(nil, string(p))
+		}
 	}
 	return c.Conn.Write(p)
 }
@@ -68,10 +74,11 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 		"given up while it is on its way": func(t *testing.T, fx *fixture) *Masters {
 			m, gate := fx.gated(t, 0)
 			open := gate.shut()
-			c := m.newContest("k", protocol.Want{Lease: lease}, time.Time{}, nil)
-			go c.start()
+			req := request("k")
+			d := m.newDriver("k", &req, time.Time{}, make(chan struct{}, 1))
+			go d.start()
 			synctest.Wait()
-			go func() { _, _ = c.conclude(context.Canceled) }()
+			go func() { _, _ = d.conclude(&req, context.Canceled) }()
 			synctest.Wait()
 			open()
 			return m
@@ -87,19 +94,41 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 		},
 		"the first answers win before it went to the last": func(t *testing.T, fx *fixture) *Masters {
 			m, gate := fx.gated(t, 2)
+			open := gate.shut()
 			req := request("k")
-			req.Lease = time.Second
-			fx.lock(t, req)
-			c := begin(t, m, patient("k"))
-			time.Sleep(req.Lease / 2)
-			open := gate.shut() // the round that follows the end of the lease goes no further than to the second
-			<-c.done
+			d := m.newDriver("k", &req, time.Time{}, make(chan struct{}, 1))
+			go d.start()
+			synctest.Wait()
+			hold, err := d.conclude(&req, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			given := make(chan error)
-			go func() { given <- c.hold.Unlock(t.Context(), c.entry) }()
+			go func() { given <- hold.Unlock(t.Context(), req.Entry) }()
 			synctest.Wait()
 			open()
 			if err := <-given; err != nil {
 				t.Error(err)
+			}
+			return m
+		},
+		"given up while a release that enters it is on its way": func(t *testing.T, fx *fixture) *Masters {
+			m, gate := fx.gated(t, 0)
+			hold := fx.take(t, m, "k")
+			first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
+			time.Sleep(time.Second) // subscribed
+			unlock(t, hold)
+			hold = first.wantHold(t, "the next caller")
+			open := gate.shut()
+			go hold.Unlock(t.Context(), first.entry)
+			synctest.Wait()
+			second.cancel()
+			synctest.Wait()
+			open()
+			<-second.done
+			synctest.Wait()
+			if call := gate.first.Load().(string); !strings.Contains(call, hold.Owner()) {
+				t.Errorf("it has left the queue before it was entered: %q", call)
 			}
 			return m
 		},

@@ -7,7 +7,6 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 )
 
 // What the log is told of an outage: that it has begun, and why, and that it is over. All names and all holds of a
@@ -67,7 +66,7 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	n := m.names[key]
 	waits := n != nil && len(n.line.waiters) > 0
 	if waits {
-		ctx = n.line.waiters[0].entry.Context()
+		ctx = n.line.waiters[0].req.Entry.Context()
 	}
 	if why == nil {
 		all = m.ungranted.ends(key)
@@ -94,7 +93,7 @@ func (m *Masters) reportRenewal(h *Hold) {
 	var news bool
 	var all int
 	h.mu.Lock()
-	why, left := h.why, m.left(h.state.Until)
+	why, left, ctx := h.failed, m.left(h.state.Until), h.room[0].Context()
 	if why != nil {
 		reasons = why.Reasons()
 	}
@@ -111,9 +110,9 @@ func (m *Masters) reportRenewal(h *Hold) {
 	h.mu.Unlock()
 	switch {
 	case all > 0:
-		m.Log.InfoContext(h.entry.Context(), "redlock: renewals succeed again", "holds", all)
+		m.Log.InfoContext(ctx, "redlock: renewals succeed again", "holds", all)
 	case news:
-		m.Log.WarnContext(h.entry.Context(), "redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
+		m.Log.WarnContext(ctx, "redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
 	}
 }
 
@@ -129,11 +128,8 @@ const (
 	maxLosses = 5
 )
 
-// reportEnd tells the log that h is lost, if it is.
+// reportEnd tells the log that h is lost.
 func (m *Masters) reportEnd(h *Hold) {
-	if h.state.State == protocol.Released {
-		return
-	}
 	m.mu.Lock()
 	if m.losses.n++; m.losses.n == 1 {
 		m.losses.since = clock.Now()
@@ -141,7 +137,7 @@ func (m *Masters) reportEnd(h *Hold) {
 	named := m.losses.n <= maxLosses
 	m.mu.Unlock()
 	if named {
-		m.Log.WarnContext(h.entry.Context(), "redlock: hold is lost", "name", h.Name(), "owner", h.id, "error", h.cause)
+		m.Log.WarnContext(h.room[0].Context(), "redlock: hold is lost", "name", h.Name(), "owner", h.Owner(), "error", h.cause)
 	}
 }
 

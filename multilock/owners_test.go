@@ -17,7 +17,7 @@ import (
 // out after all, and its release was lost.
 func TestMeetingADeadOwner(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		dead := fx.m.owners.make(nil)
+		dead := fx.m.owners.make(nil, false)
 		fx.m.owners.forget(dead)
 		fx.seat(dead, time.Hour, 0, 1, 2)
 		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrTaken) {
@@ -36,7 +36,7 @@ func TestMeetingADeadOwner(t *testing.T) {
 // A hand-off to an owner that has gone is taken back at that master and no other.
 func TestStrayHandOffIsReleased(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		stray := fx.m.owners.make(nil)
+		stray := fx.m.owners.make(nil, false)
 		fx.m.owners.forget(stray)
 		fx.seat(stray, lease, 0, 1, 2)
 		fx.m.HandedOff(1, script.HandOff{Owner: stray, Round: 3, Token: 9, Key: "k"})
@@ -71,8 +71,8 @@ func TestMastersThatAreDownAnswerFirst(t *testing.T) {
 			t.Errorf("another master was sent %d calls before the one that is down had answered", s.calls-before)
 		}
 		hold := fx.take(t, fx.m, "k")
-		if hold.claim.At != 0b011 {
-			t.Errorf("a hold claims %03b, want 011", hold.claim.At)
+		if at := hold.state.Claimed(); at != 0b011 {
+			t.Errorf("a hold claims %03b, want 011", at)
 		}
 		unlock(t, hold)
 	})
@@ -125,14 +125,12 @@ func TestWantedBeforeItIsHeld(t *testing.T) {
 		fx.m.Wanted(0, "k", owner)
 		time.Sleep(10 * time.Millisecond)
 		hold := attempt.wantHold(t, "while somebody else wants it")
-		if owner != hold.id {
-			t.Fatalf("the masters have %q, want the hold of %q there already", owner, hold.id)
+		if owner != hold.Owner() {
+			t.Fatalf("the masters have %q, want the hold of %q there already", owner, hold.Owner())
 		}
 		unlock(t, hold)
 		time.Sleep(20 * time.Millisecond)
 		fx.wantHolders(t, "k", "- - -")
-		if fx.m.owners.wantedFrom(owner) {
-			t.Error("an owner that has gone is still wanted")
-		}
+		fx.wantNothing(t, "then", fx.m)
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
 
@@ -44,16 +44,16 @@ func (h *hot) start(permits int) int { return int((h.next.Add(1) - 1) % uint32(p
 func (h *hot) freed(slot int) { h.next.Store(uint32(slot)) }
 
 // at returns the request of a permit as that of one slot.
-func (req Request) at(slot int) Request {
+func (req Request) at(slot int) *Request {
 	req.Key, req.Permits = script.SlotKey(req.Key, slot), 0
-	return req
+	return &req
 }
 
 // tryPermit tries to take a permit without waiting for it. It looks until no master that is yet to answer could
 // show a free slot: one that lags behind hides nothing that has been given back.
 //
 // Cost: one round trip where the slot is free that the client gave back last; else two more, seldom another.
-func (m *Masters) tryPermit(ctx context.Context, req Request) (*Hold, error) {
+func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
 	hold, err := m.try(ctx, req.at(m.hot.start(req.Permits)))
 	for range tryLooks {
 		if !errors.Is(err, poll.ErrTaken) {
@@ -120,7 +120,7 @@ func (m *Masters) see(s *slots, b *poll.Ballot, permits int) {
 }
 
 // allTaken is the error where no slot is free, by the answers to askSlots.
-func (m *Masters) allTaken(req Request, b *poll.Ballot) error {
+func (m *Masters) allTaken(req *Request, b *poll.Ballot) error {
 	for i := range b.N {
 		if a := &b.Answers[i]; a.Outcome == script.Done {
 			a.Outcome, a.Taken = script.Refused, req.Permits
@@ -294,8 +294,8 @@ func (s *semaphore) hintLocked(slot int) {
 type stander struct {
 	s     *semaphore
 	w     *waiter
-	req   Request
-	woken chan struct{} // told when a contest is decided, or finds its slot taken, and of a hint
+	req   *Request
+	woken chan struct{} // told when a driver is held, has ended, or finds its slot taken, and of a hint
 
 	// semaphore.mu guards these. The caller alone changes where it stands.
 	stands []stand // in the order in which it came there
@@ -304,7 +304,7 @@ type stander struct {
 
 // stand is a place at a slot.
 type stand struct {
-	*contest
+	*driver
 	slot int
 	once bool // it tries the slot, and does not wait for it
 }
@@ -331,8 +331,8 @@ func (p *stander) wake() {
 // likely to be free; and looks first otherwise. The one that has waited the longest looks again from time to
 // time, and goes to one more slot each time: so nobody that came later overtakes it for long, whichever slots
 // are held for long.
-func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, error) {
-	s := m.semaphoreOf(w.key)
+func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
+	s, req := m.semaphoreOf(w.line), &w.req
 	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), hint: -1}
 	defer p.leave()
 	var looked <-chan struct{}
@@ -348,7 +348,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, err
 		select {
 		case <-p.woken:
 			if !m.Admitted() {
-				return nil, nil // as in contest
+				return nil, nil // as in bid
 			}
 			if hold, err := p.won(ctx); hold != nil || err != nil {
 				return hold, err
@@ -414,19 +414,18 @@ func (p *stander) goTo(slot int, once bool) {
 	if slot < 0 || !m.Begin() {
 		return
 	}
-	want, since := p.w.want, m.Stamp(p.w.since)
+	since := m.Stamp(p.w.since)
 	if once {
-		want.Wait, since = false, time.Time{}
+		since = time.Time{}
 	}
-	c := m.newContest(script.SlotKey(p.req.Key, slot), want, since, p.w.trace)
-	c.decided = p.woken
+	d := m.newDriver(script.SlotKey(p.req.Key, slot), p.req, since, p.woken)
 	p.s.mu.Lock()
-	p.stands = append(p.stands, stand{c, slot, once})
+	p.stands = append(p.stands, stand{d, slot, once})
 	if !once {
 		p.s.slots.stand(slot)
 	}
 	p.s.mu.Unlock()
-	c.start()
+	d.start()
 	if len(p.stands) > maxStands {
 		p.drop(0)
 	}
@@ -434,7 +433,7 @@ func (p *stander) goTo(slot int, once bool) {
 
 // drop gives up the n-th slot.
 func (p *stander) drop(n int) {
-	p.remove(n).giveUp(nil)
+	p.remove(n).giveUp()
 	p.s.m.End()
 }
 
@@ -446,12 +445,12 @@ func (p *stander) dropAll() {
 }
 
 // remove returns what the caller asked for at the n-th slot, at which it stands no more.
-func (p *stander) remove(n int) *contest {
+func (p *stander) remove(n int) *driver {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	st := p.stands[n]
 	p.stands = slices.Delete(p.stands, n, n+1)
-	return st.contest
+	return st.driver
 }
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
@@ -497,16 +496,16 @@ func (p *stander) follow() {
 
 // refused reports whether others have the slots at which the caller stands.
 func (p *stander) refused() bool {
-	return !p.any(func(s *protocol.Contender) bool { return s.State != protocol.Waiting })
+	return !p.any(func(s *attempt.Attempt) bool { return s.State != attempt.Waiting })
 }
 
 // behind reports whether somebody stands before the caller at its slot.
 func (p *stander) behind() bool {
-	return p.any(func(s *protocol.Contender) bool { return s.Ahead(&p.s.m.conf) > 0 })
+	return p.any(func(s *attempt.Attempt) bool { return s.Ahead(&p.s.m.conf) > 0 })
 }
 
 // any reports whether what the caller asked for at one of its slots is so.
-func (p *stander) any(is func(*protocol.Contender) bool) bool {
+func (p *stander) any(is func(*attempt.Attempt) bool) bool {
 	return slices.ContainsFunc(p.stands, func(st stand) bool {
 		st.mu.Lock()
 		defer st.mu.Unlock()
@@ -518,15 +517,20 @@ func (p *stander) any(is func(*protocol.Contender) bool) bool {
 func (p *stander) won(ctx context.Context) (*Hold, error) {
 	for n := 0; n < len(p.stands); {
 		st := p.stands[n]
-		if grant, ok := st.take(); ok {
-			p.remove(n)
-			return p.granted(p.req.at(st.slot), grant), nil
+		if st.is(attempt.Held) {
+			d := p.remove(n)
+			p.dropAll() // before, so that the trace ends with the call
+			hold := p.s.m.take(p.w, d)
+			if hold == nil { // it has ended meanwhile
+				p.s.m.End()
+			}
+			return hold, nil
 		}
 		why := st.reason(nil)
 		switch {
 		case why != nil && why.Hopeless() && ctx.Err() == nil:
 			return nil, why
-		case st.once && st.over():
+		case st.is(attempt.Ended):
 			p.drop(n) // somebody else was faster
 		default:
 			n++
@@ -535,32 +539,24 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 	return nil, nil
 }
 
-// granted makes a hold of what was won. What the caller asked for elsewhere is given up before, so that its trace
-// ends with the call.
-func (p *stander) granted(req Request, grant Grant) *Hold {
-	m := p.s.m
-	p.dropAll()
-	m.won(p.w)
-	m.report(p.w.key, nil)
-	hold := m.newHold(req, grant)
-	m.End() // not before the hold is one that Close finds
-	return hold
-}
-
 // isFirst reports whether no caller of this client has waited longer than w for what it wants.
 func (m *Masters) isFirst(w *waiter) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.names[w.key].line.waiters[0] == w
+	return m.names[w.line].line.waiters[0] == w
 }
 
 // noteStand remembers what a caller waited for whose context has ended with cut.
 func (m *Masters) noteStand(p *stander, cut error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	var last *poll.MajorityError
 	for _, st := range p.stands {
 		if why := st.reason(cut); why != nil {
-			m.names[p.w.key].why = why
+			last = why
 		}
+	}
+	if last != nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.names[p.w.line].why = last
 	}
 }

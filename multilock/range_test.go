@@ -3,13 +3,13 @@ package multilock
 import (
 	"testing"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
 )
 
 // TestRangeIsThatOfScripts: a client that keeps a lock counts as many fencing tokens as masters leave it.
 func TestRangeIsThatOfScripts(t *testing.T) {
-	if protocol.Range != script.TokenRange {
-		t.Errorf("the machine counts %d fencing tokens, and scripts %d", protocol.Range, script.TokenRange)
+	if attempt.Range != script.TokenRange {
+		t.Errorf("the machine counts %d fencing tokens, and scripts %d", attempt.Range, script.TokenRange)
 	}
 }

@@ -3,214 +3,123 @@ package multilock
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
 
-var errForeign = errors.New("held by another owner")
-
-// renewal is one of the holds that a call renews, and who is told what became of it.
-type renewal struct {
-	hold  *Hold
-	of    script.Renewal
-	told  func(ev protocol.HoldEvent, why *poll.MajorityError)
-	state protocol.Renewal
-}
-
-// renewal makes the renewal that an event wants, unless the hold has ended; why says why then. It must be
-// sent: see extend.
-func (h *Hold) renewal(kind protocol.HoldKind, told func(ev protocol.HoldEvent, why *poll.MajorityError)) (r renewal, why error) {
-	h.mu.Lock()
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: kind})
-	if ended {
-		h.finish(out, nil)
-		return r, h.Check()
-	}
-	defer h.mu.Unlock()
-	if !out.Renew {
-		return r, h.cause
-	}
-	if h.state.Shared && h.claim.Mode == script.Exclusive {
-		h.claim.Owner = script.NewReader(h.key, h.id)
-	}
-	return renewal{
-		hold: h, told: told, of: script.Renewal{Owner: h.claim.Owner, Count: h.state.Count(), Token: h.claim.Token},
-		state: protocol.Renewal{Shared: h.state.Shared},
-	}, nil
-}
-
-// renewals are one script call for several holds.
+// renewals are one script call for several holds, and take its answers: each hold has a round of its own.
 type renewals struct {
-	m     *Masters
-	list  []renewal
-	trace *renewalTrace
+	rounds []*round
+	holds  []script.Renewal
 }
 
-// extend sends renewals that were made, which extend holds to lease on all masters at once, and heal them: where
-// nobody has the lock, it is set again, and that is a vote like the others. told is called exactly once for each, by a
-// goroutine that reads answers, so it must not block. what is for the trace.
+// renew renews what is due to lease. Nothing that the drivers send meanwhile overtakes it: their outboxes are held until
+// it is sent.
 //
 // Callers who are to wait for these locks, and have asked nobody yet, do so with the same flush. They
 // come first: where the renewal makes a reader of a writer, it lets in whoever is first in the queue.
 //
 // Cost: one script call on each master for all holds.
 // Source: docs/how-it-works.md, "Renew".
-func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
-	p := poll.Taking(m.NewBallot(), &renewals{m: m, list: list, trace: m.traceRenewal(what, list)})
-	now, holds := m.now(), make([]script.Renewal, len(list))
-	for i := range list {
-		one := &list[i]
-		one.state.Sent, one.state.Lease = now, lease
-		holds[i] = one.of
-		if next, others := m.next(one.hold.key); next != nil {
-			m.queueAll(append([]*contest{next}, others...))
-		}
-	}
-	m.Send(script.Renew(lease, holds), m.All(), &p)
-	at, b := m.All(), p.Ballot()
-	for i, a := range b.Answers {
-		if b.In.Has(i) && a.Outcome == script.Unsent {
-			at &^= 1 << i
-		}
-	}
-	for i := range list {
-		list[i].hold.sent(at)
-	}
-}
-
-// Take implements [poll.Taker].
-func (r *renewals) Take(b *poll.Ballot, i int, a script.Answer) (settled bool, then func()) {
-	var fates []func()
-	for h := range r.list {
-		ev, ok := r.list[h].state.Step(&r.m.conf, i, found(a, h))
-		if !ok {
-			continue
-		}
-		why := r.lost(b, h, ev.Kind)
-		if r.trace != nil {
-			r.trace.settled(r, b, h, ev, why)
-		}
-		fates = append(fates, func() { r.list[h].told(ev, why) })
-	}
-	return false, func() {
-		for _, tell := range fates {
-			tell()
-		}
-	}
-}
-
-// found returns what a says of hold h.
-func found(a script.Answer, h int) protocol.Found {
-	switch {
-	case a.Outcome != script.Done || a.Renewed[h] == script.Errored:
-		return protocol.FoundNothing
-	case a.Renewed[h] == script.Extended || a.Renewed[h] == script.Healed:
-		return protocol.FoundHold
-	}
-	return protocol.FoundAbsent
-}
-
-// lost makes the error of hold h from its part of the answers, nil if it was renewed.
-func (r *renewals) lost(all *poll.Ballot, h int, kind protocol.HoldKind) *poll.MajorityError {
-	state := poll.ErrNoQuorum
-	switch kind {
-	case protocol.HoldRenewed:
-		return nil
-	case protocol.HoldLost:
-		state = poll.ErrLost
-	}
-	b := *all
-	b.Answers = slices.Clone(b.Answers)
-	for i, a := range b.Answers {
-		if a.Outcome != script.Done {
-			continue
-		}
-		switch a.Renewed[h] {
-		case script.Extended, script.Healed:
-		case script.Errored:
-			b.Answers[i] = script.Answer{Outcome: script.Failed, Err: a.Errors[h]}
+func (m *Masters) renew(lease time.Duration, due []*driver) {
+	all := new(renewals)
+	for _, d := range due {
+		d.mu.Lock()
+		d.drainLocked()
+		switch r := d.renewLocked(&attempt.Event{Kind: attempt.Renew}, redlocktrace.RenewalWatchdog); {
+		case r == nil:
+			d.flush() // it has ended
+		case d.lastLocked().Lease != lease:
+			d.postRenewalLocked(r) // it was entered a moment ago
+			d.flush()
 		default:
-			b.Answers[i] = script.Answer{Outcome: script.Refused, Err: a.Errors[h]}
-			if a.Renewed[h] == script.Foreign {
-				b.Answers[i].Err = errForeign
-			}
+			all.addLocked(r)
+			d.flushing = true
+			d.mu.Unlock()
 		}
 	}
-	return r.m.Lost("renew", r.list[h].hold.key, &b, state, nil, nil)
-}
-
-// renew renews holds whose renewal is due.
-func (m *Masters) renew(lease time.Duration, holds []*Hold) {
-	list := make([]renewal, 0, len(holds))
-	for _, h := range holds {
-		if r, why := h.renewal(protocol.HoldRenew, h.renewed); why == nil {
-			list = append(list, r)
-		}
-	}
-	if len(list) > 0 {
-		m.extend(redlocktrace.RenewalWatchdog, lease, list)
-	}
-}
-
-// sent notes that a renewal was sent to the masters in at. They may have the hold from now on,
-// since a renewal heals. If the hold ended meanwhile, its release may have been sent before the
-// renewal, which then sets the lock again: so it is released once more, after the first release,
-// whose answers say whether the hold was there.
-func (h *Hold) sent(at Set) {
-	h.mu.Lock()
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldSent, At: at})
-	claim := h.claim
-	claim.At, claim.trace = at, nil // its release is told by the first
-	again := out.Release != 0
-	if ended {
-		h.finish(out, nil)
-	} else {
-		h.mu.Unlock()
-	}
-	if again {
-		<-h.ended()
-		h.m.release(claim, 0)
-	}
-}
-
-// renewed is told what became of a renewal that was due. While validity is left, a renewal that
-// failed is followed by another, the sooner the less is left.
-func (h *Hold) renewed(ev protocol.HoldEvent, why *poll.MajorityError) {
-	h.mu.Lock()
-	h.why = why // of HoldRenewed it is nil
-	out, ended := h.stepLocked(ev)
-	if ended {
-		h.finish(out, why) // a nil why is not looked at: validity is over
+	if len(all.rounds) == 0 {
 		return
 	}
-	h.mu.Unlock()
-	h.m.reportRenewal(h)
+	for _, r := range all.rounds {
+		m.startNext(r.d.key, nil)
+	}
+	m.Send(script.Renew(lease, all.holds), m.All(), all)
+	for _, r := range all.rounds {
+		r.d.mu.Lock()
+		r.d.flushing = false
+		r.d.flush()
+	}
 }
+
+// lastLocked is the round that the attempt wanted last.
+func (d *driver) lastLocked() *attempt.Round { return &d.state.Rounds[len(d.state.Rounds)-1] }
+
+// renewLocked makes the renewal that ev wants, nil if the hold has ended. It is yet to be sent.
+func (d *driver) renewLocked(ev *attempt.Event, what redlocktrace.Renewal) *round {
+	r := d.stepLocked(ev)
+	if r == nil || r.command != attempt.Extend {
+		return nil
+	}
+	if d.state.Want.Shared && d.owner.Mode == script.Exclusive {
+		d.owner = d.owner.AsReader()
+	}
+	r.told = d.traceRenewalLocked(what)
+	return r
+}
+
+// postRenewalLocked puts a renewal of one hold into the outbox.
+func (d *driver) postRenewalLocked(r *round) {
+	one := new(renewals)
+	one.addLocked(r)
+	d.outbox = append(d.outbox, message{ahead: true, cmd: script.Renew(d.lastLocked().Lease, one.holds), at: r.at, to: one})
+}
+
+// addLocked adds the round that was wanted last.
+func (all *renewals) addLocked(r *round) {
+	last := r.d.lastLocked()
+	all.rounds = append(all.rounds, r)
+	all.holds = append(all.holds, script.Renewal{Owner: r.d.owner, Count: int(last.Count), Token: last.Token})
+}
+
+// Answer implements [node.Receiver].
+func (all *renewals) Answer(i int, a script.Answer) {
+	for n, r := range all.rounds {
+		r.Answer(i, renewed(a, n))
+	}
+}
+
+// renewed returns what a says of the n-th hold.
+func renewed(a script.Answer, n int) script.Answer {
+	if a.Outcome != script.Done {
+		return a
+	}
+	one := script.Answer{Outcome: script.Refused, Err: a.Errors[n]}
+	switch a.Renewed[n] {
+	case script.Extended:
+		one = script.Answer{Outcome: script.Done}
+	case script.Healed:
+		one = script.Answer{Outcome: script.Done, Renewed: healed}
+	case script.Errored:
+		one.Outcome = script.Failed
+	case script.Foreign:
+		one.Err = errForeign
+	}
+	return one
+}
+
+// healed is what an answer to one round says where the hold was set again.
+var healed = []script.Renewed{script.Healed}
 
 // Extend extends the hold to lease from now for one of its entries. See redlock.Hold.Extend for its
 // errors.
 func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
-	if err := h.beginFor(e); err != nil {
-		return err
-	}
-	defer h.m.End()
-	err := h.renewNow(ctx, protocol.HoldExtend, "extend", lease)
-	if err == errDowngraded {
-		err = h.renewNow(ctx, protocol.HoldExtend, "extend", lease)
-	}
-	return err
+	return h.renewFor(ctx, e, redlocktrace.RenewalExtend, attempt.Event{Kind: attempt.Renew, Lease: lease})
 }
-
-// errDowngraded says that a renewal was sent for a writer and came behind the downgrade. It found readers,
-// which says nothing of the reader that the hold is by now.
-var errDowngraded = errors.New("downgraded meanwhile")
-
-var errPermit = errors.New("it is a permit")
 
 // Downgrade makes an exclusive hold a shared one, for all of its entries. See
 // redlock.Hold.Downgrade for its errors.
@@ -220,24 +129,18 @@ var errPermit = errors.New("it is a permit")
 //
 // Cost: one script call on each master. Source: docs/how-it-works.md, "Readers".
 func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
-	if err := h.beginFor(e); err != nil {
-		return err
-	}
-	defer h.m.End()
-	if h.isPermit() {
-		return poll.Fail("downgrade", h.Name(), errPermit)
-	}
-	h.mu.Lock()
-	lease := h.state.Lease
-	h.mu.Unlock()
-	return h.renewNow(ctx, protocol.HoldDowngrade, "downgrade", lease)
+	return h.renewFor(ctx, e, redlocktrace.RenewalDowngrade, attempt.Event{Kind: attempt.Downgrade})
 }
 
-// beginFor begins an operation for one of the hold's entries, which must be held.
-func (h *Hold) beginFor(e Entry) error {
+var errPermit = errors.New("it is a permit")
+
+// renewFor sends the renewal that ev wants for one of the entries, which must be held, and waits for what becomes of it.
+// One that was sent for a writer, and comes behind the downgrade, finds readers: that says nothing of the reader that
+// the hold is by now, and it is sent again.
+func (h *Hold) renewFor(ctx context.Context, e Entry, what redlocktrace.Renewal, ev attempt.Event) error {
 	cause := h.Check()
 	h.mu.Lock()
-	held := h.state.Has(e)
+	held := h.hold == h && h.state.Find(e) >= 0
 	h.mu.Unlock()
 	switch {
 	case !held:
@@ -247,46 +150,39 @@ func (h *Hold) beginFor(e Entry) error {
 	case !h.m.Begin():
 		return poll.ErrClosed
 	}
-	return nil
-}
-
-// renewNow sends the renewal that an event wants for op, and waits for what becomes of it.
-func (h *Hold) renewNow(ctx context.Context, kind protocol.HoldKind, op string, lease time.Duration) error {
-	result := make(chan error, 1)
-	r, why := h.renewal(kind, func(ev protocol.HoldEvent, why *poll.MajorityError) {
-		result <- h.extended(op, ev, why)
-	})
-	if why != nil {
-		return why
+	defer h.m.End()
+	if ev.Kind == attempt.Downgrade && h.isPermit() {
+		return poll.Fail(string(what), h.Name(), errPermit)
 	}
-	h.m.extend(redlocktrace.Renewal(op), lease, []renewal{r})
-	select {
-	case err := <-result:
-		return err
-	case <-ctx.Done():
-		return poll.Fail(op, h.key, poll.Ended(ctx))
+	for again := true; ; again = false {
+		r, err := h.renewOnce(ctx, what, ev)
+		if cause := h.Check(); err == nil || cause != nil {
+			return cause // it may have been given back meanwhile
+		}
+		if r == nil || !again || r.result != attempt.Failed || r.shared == h.Shared() {
+			return err
+		}
 	}
 }
 
-// extended takes what became of a renewal for op, and returns its error, nil if a majority confirmed
-// it.
-func (h *Hold) extended(op string, ev protocol.HoldEvent, why *poll.MajorityError) error {
-	if why == nil {
-		ev.Kind = protocol.HoldExtended
-		h.step(ev, nil)
-		return h.Check()
+// renewOnce is renewFor for one round, which is nil if ctx ended first.
+func (h *Hold) renewOnce(ctx context.Context, what redlocktrace.Renewal, ev attempt.Event) (*round, error) {
+	h.mu.Lock()
+	defer func() { h.flush() }()
+	if !h.liveLocked() {
+		return nil, h.cause
 	}
-	named := *why // the trace has the other
-	named.Op = op
-	why = &named
-	if ev.Kind == protocol.HoldLost {
-		h.step(ev, why)
+	r := h.renewLocked(&ev, what)
+	if r == nil {
+		return nil, h.cause
 	}
-	if cause := h.Check(); cause != nil {
-		return cause // it may have been given back meanwhile
+	r.op = string(what)
+	h.postRenewalLocked(r)
+	if cut := h.waitLocked(ctx, r); cut != nil {
+		return nil, poll.Fail(r.op, h.key, cut)
 	}
-	if ev.Kind == protocol.HoldLost {
-		return errDowngraded
+	if r.err != nil {
+		return r, r.err
 	}
-	return why
+	return r, nil
 }

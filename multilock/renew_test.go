@@ -4,41 +4,23 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/redlocktrace"
 )
 
 // Renewals: several holds in one script call, a vote on each, and healing.
-
-// fate is what a renewal was told.
-type fate struct {
-	ev  protocol.HoldEvent
-	why *poll.MajorityError
-}
-
-// keptRenewal makes a renewal of h, which must last, and keeps what it is told: the hold hears nothing of it.
-func keptRenewal(t *testing.T, h *Hold) (renewal, <-chan fate) {
-	t.Helper()
-	told := make(chan fate, 2)
-	r, why := h.renewal(protocol.HoldExtend, func(ev protocol.HoldEvent, why *poll.MajorityError) { told <- fate{ev, why} })
-	if why != nil {
-		t.Fatalf("no renewal is made: %v", why)
-	}
-	return r, told
-}
 
 // One script call renews many holds, and each of them has a vote of its own.
 func TestRenewVotesOnEachHold(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		const n = 40
-		var list []renewal
-		var all []<-chan fate
+		var holds []*Hold
+		var due []*driver
 		for i := range n {
-			r, told := keptRenewal(t, fx.take(t, fx.m, fmt.Sprint("k", i)))
-			list, all = append(list, r), append(all, told)
+			hold := fx.take(t, fx.m, fmt.Sprint("k", i))
+			holds, due = append(holds, hold), append(due, hold.driver)
 		}
 		for key, masters := range map[string][]int{"k3": {0, 1}, "k4": {0}, "k5": {1, 2}} {
 			for _, i := range masters {
@@ -46,19 +28,21 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 				fx.Master(i).HSet(key, id("b"), "1")
 			}
 		}
+		time.Sleep(time.Second)
 		before := fx.Master(0).Calls("EVALSHA")
-		fx.m.extend(redlocktrace.RenewalWatchdog, lease, list)
-		for i, told := range all {
-			got := <-told
-			if lost := got.ev.Kind == protocol.HoldLost; lost != (i == 3 || i == 5) || (got.why != nil) != lost {
-				t.Errorf("k%d: told %v, %v, want k3 and k5 lost", i, got.ev.Kind, got.why)
-			}
-			if got.why != nil && (got.why.Name != fmt.Sprint("k", i) || len(got.why.Nodes.Errors) != 2 || !errors.Is(got.why, errForeign)) {
-				t.Errorf("k%d: told %v, want that two masters have another owner of it", i, got.why)
-			}
+		fx.m.renew(lease, due)
+		synctest.Wait()
+		if calls := fx.Master(0).Calls("EVALSHA") - before; calls != 1+2 {
+			t.Errorf("%d script calls for %d holds, want 1, and the releases of two", calls, n)
 		}
-		if calls := fx.Master(0).Calls("EVALSHA") - before; calls != 1 {
-			t.Errorf("%d script calls for %d holds, want 1", calls, n)
+		for i, hold := range holds {
+			err := hold.Check()
+			if lost := i == 3 || i == 5; lost != errors.Is(err, poll.ErrLost) || !lost && hold.Remaining() < lease-time.Second {
+				t.Errorf("k%d: %v, with %v left, want k3 and k5 lost, and the others renewed", i, err, hold.Remaining())
+			}
+			if why, ok := errors.AsType[*poll.MajorityError](err); ok && (why.Name != fmt.Sprint("k", i) || len(why.Nodes.Errors) != 2 || !errors.Is(why, errForeign)) {
+				t.Errorf("k%d: told %v, want that two masters have another owner of it", i, why)
+			}
 		}
 	})
 }
@@ -88,27 +72,28 @@ func TestRenewHeals(t *testing.T) {
 	})
 }
 
-// A renewal that was made before a release and sent after it sets the lock again on masters that have just
-// freed it: it is released again, and nothing is left of it.
+// A release does not overtake a renewal that was made before it, or that would set the lock again where it has
+// just been freed: it waits until the renewal of all is sent.
 func TestRenewalThatCrossesARelease(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *Hold){
 		"Unlock": func(t *testing.T, hold *Hold) { unlock(t, hold) },
-		"loss": func(_ *testing.T, hold *Hold) {
-			hold.step(protocol.HoldEvent{Kind: protocol.HoldLost}, poll.ErrLost)
-		},
+		"loss":   func(_ *testing.T, hold *Hold) { hold.lose(poll.ErrLost) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				ends, stays := fx.take(t, fx.m, "k"), fx.take(t, fx.m, "stays")
-				one, _ := keptRenewal(t, ends)
-				two, _ := keptRenewal(t, stays)
-				end(t, ends)
-				fx.wantHolders(t, "k", "- - -")
-				fx.m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{one, two})
+				m, gate := fx.gated(t, 0)
+				ends, stays := fx.take(t, m, "k"), fx.take(t, m, "stays")
+				open := gate.shut()
+				go m.renew(lease, []*driver{ends.driver, stays.driver})
+				synctest.Wait()
+				go end(t, ends)
+				synctest.Wait()
+				open()
+				time.Sleep(time.Second)
 				fx.wantHolders(t, "k", "- - -")
 				fx.wantHolders(t, "stays", stays.Owner()+" "+stays.Owner()+" "+stays.Owner())
 				unlock(t, stays)
-				fx.wantNothing(t, "then", fx.m)
+				fx.wantNothing(t, "then", m)
 			})
 		})
 	}

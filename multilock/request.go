@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
 )
 
@@ -43,9 +43,13 @@ func (req *Request) line() string {
 	return req.Key
 }
 
-// want is how a contender wants it.
-func (req *Request) want() protocol.Want {
-	return protocol.Want{Lease: req.Lease, Wait: req.Wait, Shared: req.Shared}
+// wish is how the caller wants what it gets renewed.
+func (req *Request) wish() attempt.Wish {
+	w := attempt.Wish{Watched: req.Watch, Lease: req.Lease}
+	if req.Watch {
+		w.For = req.Limit
+	}
+	return w
 }
 
 // errOther is why a caller waits that has not asked anybody.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"example.com/redlock/internal/tracer"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
@@ -19,7 +19,7 @@ import (
 // What a trace is told of calls and holds. All of it is skipped, and nothing is allocated, for a
 // client without one: its traces are nil.
 //
-// Events are told with the mutex held under which they happen, of the contest or of the hold. So
+// Events are told with the mutex held under which they happen, of the driver. So
 // they come in order, and the tracer calls the functions later, with no mutex held.
 
 // callTrace is the trace of a call.
@@ -74,10 +74,10 @@ func kind(req *Request) redlocktrace.Kind {
 // won ends the call, which has h from now on. h.mu is held, so what happens to h is told later.
 func (t *callTrace) won(h *Hold) {
 	e := redlocktrace.CallDone{
-		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.token, Slot: h.Slot(),
+		Outcome: redlocktrace.OutcomeAcquired, Owner: h.Owner(), Token: h.token, Slot: h.Slot(),
 		Validity: max(0, h.m.left(h.state.Until)),
 	}
-	if got := h.claim.trace.call; got != t {
+	if got := h.trace.call; got != t {
 		e.Entered = got.ID
 	}
 	t.done(e)
@@ -145,13 +145,13 @@ func (t *callTrace) waitsHere(w *waiter, unsure *poll.MajorityError) {
 		return
 	}
 	t.m.mu.Lock()
-	behind := slices.Index(t.m.names[w.key].line.waiters, w)
+	behind := slices.Index(t.m.names[w.line].line.waiters, w)
 	t.m.mu.Unlock()
-	op, name := called(w.key)
+	op, name := called(w.line)
 	t.waits(behind, -1, poll.Fail(op, name, poll.ErrTaken, errOther))
 }
 
-// asked tells of a round, which e is about. A contest counts the raises of each try, so they are numbered anew
+// asked tells of a round, which e is about. An attempt counts the raises of each try, so they are numbered anew
 // here; that of Join belongs to the last try.
 func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrace {
 	t.mu.Lock()
@@ -206,17 +206,17 @@ func (m *Masters) namesOf(at Set) []string {
 }
 
 // vote is what a master's answer is to a round.
-func vote(o protocol.Outcome) redlocktrace.Vote {
+func vote(o attempt.Outcome) redlocktrace.Vote {
 	return [...]redlocktrace.Vote{
-		protocol.Unsent:  redlocktrace.VoteUnsent,
-		protocol.Unknown: redlocktrace.VoteUnanswered,
-		protocol.Errored: redlocktrace.VoteFailed,
-		protocol.No:      redlocktrace.VoteRefused,
-		protocol.Yes:     redlocktrace.VoteGranted,
+		attempt.Unsent:  redlocktrace.VoteUnsent,
+		attempt.Unknown: redlocktrace.VoteUnanswered,
+		attempt.Errored: redlocktrace.VoteFailed,
+		attempt.No:      redlocktrace.VoteRefused,
+		attempt.Yes:     redlocktrace.VoteGranted,
 	}[o]
 }
 
-// holdTrace is what the trace of the call that got a hold is told of it. Hold.mu guards it.
+// holdTrace is what the trace of the call that got a hold is told of it. The mutex of the driver guards it.
 type holdTrace struct {
 	call  *callTrace
 	since time.Time
@@ -235,7 +235,7 @@ func (t *callTrace) hold() *holdTrace {
 
 // aboutLocked says which hold an event is about.
 func (h *Hold) aboutLocked() redlocktrace.Hold {
-	return redlocktrace.Hold{Call: h.claim.trace.call.Call, Owner: h.id, Token: h.token, Slot: h.Slot()}
+	return redlocktrace.Hold{Call: h.trace.call.Call, Owner: h.Owner(), Token: h.token, Slot: h.Slot()}
 }
 
 // endedLocked tells that h has ended.
@@ -247,17 +247,17 @@ func (t *holdTrace) endedLocked(h *Hold) {
 }
 
 // released tells what came of the release that followed the end of a hold.
-func (t *holdTrace) released(r *Return, err error) {
+func (t *holdTrace) released(r *round, err error) {
 	now := time.Now()
 	e := redlocktrace.Released{Hold: t.hold, Time: now, Err: err, Took: now.Sub(t.ended)}
 	if r.next != nil {
-		e.Next = r.next.c.trace.call.ID
+		e.Next = r.next.trace.call.ID
 	}
 	tracer.Tell(t.call.Tracer, t.call.Released, e)
 }
 
-// keptLocked tells that the client keeps what the hold gave back or, if there is a why, no longer. Masters.mu is held.
-func (t *holdTrace) keptLocked(why redlocktrace.Why) {
+// kept tells that the client keeps what the hold gave back or, if there is a why, no longer.
+func (t *holdTrace) kept(why redlocktrace.Why) {
 	now := time.Now()
 	tracer.Tell(t.call.Tracer, t.call.Released, redlocktrace.Released{
 		Hold: t.hold, Time: now, Kept: why == "", Why: why, Took: now.Sub(t.ended),
@@ -267,9 +267,9 @@ func (t *holdTrace) keptLocked(why redlocktrace.Why) {
 // end is how h, whose mutex is held, has ended.
 func end(h *Hold) redlocktrace.End {
 	switch {
-	case h.state.State == protocol.Expired:
+	case h.state.Why == attempt.Expired:
 		return redlocktrace.EndExpired
-	case h.state.State == protocol.Lost:
+	case h.state.Why == attempt.Lost:
 		return redlocktrace.EndLost
 	case errors.Is(h.cause, poll.ErrClosed):
 		return redlocktrace.EndClosed
@@ -277,50 +277,40 @@ func end(h *Hold) redlocktrace.End {
 	return redlocktrace.EndUnlocked
 }
 
-// renewalTrace is what a trace is told of a call that renews holds.
+// renewalTrace is what a trace is told of a renewal.
 type renewalTrace struct {
 	*tracer.Tracer
 	what redlocktrace.Renewal
 	sent time.Time
-	left []time.Duration // validity of each hold when it was sent
+	left time.Duration // validity when it was sent
 }
 
-// traceRenewal makes the trace of a renewal, nil if there is none.
-func (m *Masters) traceRenewal(what redlocktrace.Renewal, list []renewal) *renewalTrace {
-	if m.trace == nil {
+// traceRenewalLocked makes the trace of a renewal, nil if there is none.
+func (d *driver) traceRenewalLocked(what redlocktrace.Renewal) *renewalTrace {
+	if d.m.trace == nil {
 		return nil
 	}
-	t := &renewalTrace{Tracer: m.trace, what: what, sent: time.Now()}
-	for i := range list {
-		t.left = append(t.left, list[i].hold.Remaining())
-	}
-	return t
+	return &renewalTrace{Tracer: d.m.trace, what: what, sent: time.Now(), left: d.m.left(d.state.Until)}
 }
 
-// settled tells what became of the renewal of hold n.
-func (t *renewalTrace) settled(r *renewals, b *poll.Ballot, n int, ev protocol.HoldEvent, why *poll.MajorityError) {
+// settledLocked tells what became of a renewal. That of a hold which has ended is not told: what is told of a hold comes
+// before its end.
+func (t *renewalTrace) settledLocked(r *round) {
+	h := r.d.hold
+	if h == nil || h.trace == nil || h.cause != nil {
+		return
+	}
 	now := time.Now()
-	e := redlocktrace.Renewed{For: t.what, Time: now, Left: t.left[n], Result: redlocktrace.ResultUnconfirmed, Took: now.Sub(t.sent)}
-	for i, node := range r.m.Nodes {
-		if a := b.At(i); b.In.Has(i) && a.Outcome == script.Done && a.Renewed[n] == script.Healed {
-			e.Healed = append(e.Healed, node.Name())
-		}
+	e := redlocktrace.Renewed{
+		Hold: h.aboutLocked(), For: t.what, Time: now, Left: max(0, t.left), Took: now.Sub(t.sent),
+		Result: redlocktrace.ResultConfirmed, Validity: max(0, h.m.left(h.state.Until)), Healed: h.m.namesOf(r.healed),
 	}
-	h := r.list[n].hold
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cause != nil {
-		return // what is told of a hold comes before its end
-	}
-	e.Hold, e.Validity = h.aboutLocked(), max(0, h.m.left(h.state.Until))
 	switch {
-	case why != nil:
-		e.Err = why
-		if ev.Kind == protocol.HoldLost && (!ev.Writer || !h.state.Shared) { // see protocol.Hold
-			e.Result, e.Validity = redlocktrace.ResultMissing, 0
-		}
+	case r.err == nil:
+	case r.result == attempt.Denied:
+		e.Err, e.Result, e.Validity = r.err, redlocktrace.ResultMissing, 0
 	default:
-		e.Result, e.Validity = redlocktrace.ResultConfirmed, max(e.Validity, h.m.left(ev.Until))
+		e.Err, e.Result = r.err, redlocktrace.ResultUnconfirmed
 	}
 	tracer.Tell(t.Tracer, t.Renewed, e)
 }

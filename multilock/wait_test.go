@@ -22,9 +22,7 @@ func TestAsksWhenMessagesMayBeLost(t *testing.T) {
 		deafen(m)
 		m.Greet(t.Context())
 		before := fx.Master(0).Calls("EVALSHA")
-		m.subs.mu.Lock()
-		m.subs.work = 0
-		m.subs.mu.Unlock()
+		m.subs.work.Store(0)
 		begin(t, m, patient("k"))
 		want := int64(1)
 		for _, tt := range []struct {
@@ -119,15 +117,15 @@ func TestRedissonsUnlockIsHeard(t *testing.T) {
 // What Redisson's clients publish is subscribed to while a caller waits for one of them, and no
 // longer, however that ends.
 func TestRedissonsChannelIsLeft(t *testing.T) {
-	for name, end := range map[string]func(*fixture, *contest){
-		"given up": func(_ *fixture, c *contest) { c.giveUp(nil) },
-		"won": func(fx *fixture, c *contest) {
+	for name, end := range map[string]func(*fixture, *driver){
+		"given up": func(_ *fixture, d *driver) { d.giveUp() },
+		"won": func(fx *fixture, d *driver) {
 			fx.each(func(m *redlocktest.Master) { m.Del("k") })
 			time.Sleep(time.Second)
-			g := wantWon(t, "when it is free", c)
-			c.m.release(g.Claim, 0)
+			wantWon(t, "when it is free", d)
+			d.giveUp()
 		},
-		"in vain": func(fx *fixture, _ *contest) {
+		"in vain": func(fx *fixture, _ *driver) {
 			fx.each(func(m *redlocktest.Master) { m.Set("k", "no lock") })
 			time.Sleep(time.Second)
 		},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // watchdog sends the renewals of a client's holds when they are due. One goroutine serves all of
@@ -16,16 +16,18 @@ import (
 // over the time between two of them, and some are made early for that: holds that were
 // taken in a burst do not fall due in a burst again.
 type watchdog struct {
-	m    *Masters
-	wake chan struct{} // told when an earlier renewal is due than the goroutine waits for
-	stop chan struct{}
-	done chan struct{} // closed when the goroutine has ended
+	m     *Masters
+	began time.Time
+	wake  chan struct{} // told when an earlier renewal is due than the goroutine waits for
+	stop  chan struct{}
+	done  chan struct{} // closed when the goroutine has ended
 
 	mu   sync.Mutex
 	heap schedule
-	next time.Time // when the goroutine looks again
-	rest time.Time // until when the masters have time for others
-	pace time.Time // until when nothing is renewed that is not due
+	// By the time since began.
+	next time.Duration // when the goroutine looks again
+	rest time.Duration // until when the masters have time for others
+	pace time.Duration // until when nothing is renewed that is not due
 }
 
 // Masters are given batch holds at a time (some 0.2 ms of work), a gap apart, as long as that is
@@ -39,7 +41,7 @@ const (
 // more than a batch only where batches with gaps between them take most of the time that
 // there is.
 func atOnce(n int, lease time.Duration) int {
-	return max(batch, int(2*gap*time.Duration(n)/protocol.RenewEvery(lease)))
+	return max(batch, int(2*gap*time.Duration(n)/attempt.RenewEvery(lease)))
 }
 
 // leeway is how much earlier than due a renewal may go along with others.
@@ -52,7 +54,7 @@ const suspendWatch = time.Second
 var suspended = clock.Suspended
 
 func newWatchdog(m *Masters) *watchdog {
-	w := &watchdog{m: m, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
+	w := &watchdog{m: m, began: time.Now(), wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	// Goroutines: one, which close ends and waits for.
 	go w.run()
 	return w
@@ -63,32 +65,31 @@ func (w *watchdog) close() {
 	<-w.done
 }
 
-// schedule has h renewed when that is due, and not before half of the time until then has passed.
-// h.mu is held.
-func (w *watchdog) schedule(h *Hold) {
+// schedule has what d holds renewed when that is due, and not before half of the time until then has passed.
+// d.mu is held.
+func (w *watchdog) schedule(d *driver) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v := &h.visit
-	if !h.state.Due {
+	v := &d.visit
+	if !d.state.Due {
 		if v.index != unscheduled {
 			heap.Remove(&w.heap, v.index)
 		}
 		return
 	}
-	if v.index != unscheduled && v.at == h.state.RenewAt {
+	if v.index != unscheduled && v.at == d.state.RenewAt {
 		return
 	}
-	d := h.m.left(h.state.RenewAt)
-	now := time.Now()
-	v.at, v.lease, v.from, v.due = h.state.RenewAt, h.state.Lease, now.Add(d/2), now.Add(d)
+	left := d.m.left(d.state.RenewAt)
+	v.at, v.lease, v.early, v.due = d.state.RenewAt, d.state.Lease, left-left/2, w.now()+left
 	if v.index == unscheduled {
-		heap.Push(&w.heap, h)
+		heap.Push(&w.heap, d)
 	} else {
 		heap.Fix(&w.heap, v.index)
 	}
 	// Most holds are given back before they are due. The goroutine is not woken for them,
 	// but to begin early where they have just become many.
-	if v.due.Before(w.next) || len(w.heap) == batch+1 {
+	if v.due < w.next || len(w.heap) == batch+1 {
 		w.look()
 	}
 }
@@ -113,9 +114,9 @@ func (w *watchdog) run() {
 			w.m.wakeHolds()
 		}
 		w.m.reportLosses(lossesFor)
-		holds, lease, next := w.take()
-		if len(holds) > 0 {
-			w.m.renew(lease, holds)
+		due, lease, next := w.take()
+		if len(due) > 0 {
+			w.m.renew(lease, due)
 			continue
 		}
 		timer.Reset(min(next, suspendWatch))
@@ -128,74 +129,73 @@ func (w *watchdog) run() {
 	}
 }
 
+// now is the time since the watchdog began.
+func (w *watchdog) now() time.Duration { return time.Since(w.began) }
+
 // catchUp makes up for a suspend, in which the time of timers stood still.
 func (w *watchdog) catchUp(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.heap {
-		h.visit.from, h.visit.due = h.visit.from.Add(-d), h.visit.due.Add(-d)
+		h.visit.due -= d
 	}
 }
 
-// take returns the holds to renew now to lease, or how long to wait until one is due.
-func (w *watchdog) take() (holds []*Hold, lease, next time.Duration) {
+// take returns whose holds to renew now to lease, or how long to wait until one is due.
+func (w *watchdog) take() (due []*driver, lease, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
+	now := w.now()
 	if len(w.heap) == 0 {
-		w.next = now.Add(time.Hour)
+		w.next = now + time.Hour
 		return nil, 0, time.Hour
 	}
 	n, first := len(w.heap), &w.heap[0].visit
 	spread := n > batch
 	at := first.due
-	if early := later(first.from, w.pace); spread && early.Before(at) {
-		at = early
+	if spread {
+		at = min(at, max(first.from(), w.pace))
 	}
-	w.next = later(at, w.rest)
-	if next := w.next.Sub(now); next > 0 {
+	w.next = max(at, w.rest)
+	if next := w.next - now; next > 0 {
 		return nil, 0, next
 	}
 	lease = first.lease
 	size := atOnce(n, lease)
-	for len(w.heap) > 0 && len(holds) < size {
+	for len(w.heap) > 0 && len(due) < size {
 		v := &w.heap[0].visit
-		early := v.due.Sub(now) <= leeway(lease) || spread && !v.from.After(now)
+		early := v.due-now <= leeway(lease) || spread && v.from() <= now
 		if v.lease != lease || !early {
 			break
 		}
-		holds = append(holds, heap.Pop(&w.heap).(*Hold))
+		due = append(due, heap.Pop(&w.heap).(*driver))
 	}
-	k := time.Duration(len(holds))
-	w.rest = now.Add(gap * k / time.Duration(size))
-	w.pace = now.Add(protocol.RenewEvery(lease) * k / time.Duration(n))
-	return holds, lease, 0
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	k := time.Duration(len(due))
+	w.rest = now + gap*k/time.Duration(size)
+	w.pace = now + attempt.RenewEvery(lease)*k/time.Duration(n)
+	return due, lease, 0
 }
 
 // visit is the next renewal of a hold. Watchdog.mu guards it.
 type visit struct {
 	at    clock.Instant // as the hold has it
 	lease time.Duration
-	from  time.Time // from when it may be made
-	due   time.Time
-	index int // in the heap
+	early time.Duration // how much before it is due it may be made
+	due   time.Duration // since the watchdog began
+	index int           // in the heap
 }
+
+// from returns from when it may be made.
+func (v *visit) from() time.Duration { return v.due - v.early }
 
 // unscheduled is the index of what is not in the heap.
 const unscheduled = -1
 
-// schedule is a heap of holds by their visits, the earliest first.
-type schedule []*Hold
+// schedule is a heap of drivers by their visits, the earliest first.
+type schedule []*driver
 
 func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].visit.due.Before(s[j].visit.due) }
+func (s schedule) Less(i, j int) bool { return s[i].visit.due < s[j].visit.due }
 
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
@@ -203,16 +203,16 @@ func (s schedule) Swap(i, j int) {
 }
 
 func (s *schedule) Push(v any) {
-	h := v.(*Hold)
-	h.visit.index = len(*s)
-	*s = append(*s, h)
+	d := v.(*driver)
+	d.visit.index = len(*s)
+	*s = append(*s, d)
 }
 
 func (s *schedule) Pop() any {
 	last := len(*s) - 1
-	h := (*s)[last]
-	h.visit.index = unscheduled
+	d := (*s)[last]
+	d.visit.index = unscheduled
 	(*s)[last] = nil
 	*s = (*s)[:last]
-	return h
+	return d
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/redlocktest"
 )
 
@@ -26,7 +26,7 @@ func TestRenewalsGoTogether(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		before := fx.Master(0).Calls("EVALSHA")
-		time.Sleep(protocol.RenewEvery(lease) + time.Second)
+		time.Sleep(attempt.RenewEvery(lease) + time.Second)
 		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
 			t.Errorf("%d script calls for %d holds, want 1", got, batch)
 		}
@@ -50,7 +50,7 @@ func TestABurstIsSpread(t *testing.T) {
 			fx.lock(t, req)
 		}
 		time.Sleep(3 * lease) // they have spread
-		every := protocol.RenewEvery(lease)
+		every := attempt.RenewEvery(lease)
 		start, most := time.Now(), int64(0)
 		before := fx.Master(0).Calls("EVALSHA")
 		last := before

@@ -122,7 +122,7 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 func TestReleaseOfAnEntrantInFlightIsKept(t *testing.T) {
 	x, y := script.NewOwner("k", id("x:r1")), script.NewOwner("k", id("x:r2"))
 	var owed unackedReleases
-	owed.noteInFlight([]*call{{cmd: x.ReleaseTo(5, 1, y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
+	owed.noteInFlight([]*call{{cmd: x.Release(5, 1).Entering(y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
 	owed.add(&call{cmd: y.Release(6, 1), number: 9})
 	if !owed.byOwner[y.ID].mayStillRun {
 		t.Error("the release of the owner that was to be entered expires")

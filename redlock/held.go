@@ -99,7 +99,7 @@ func (p *pair) both(f func(*Hold) error) error {
 // unmade is what a Hold is of that no call returned: nothing.
 type unmade struct{}
 
-func (unmade) about() *multilock.Hold                      { return new(multilock.Hold) }
+func (unmade) about() *multilock.Hold                      { return multilock.NoHold() }
 func (unmade) until() time.Time                            { return time.Time{} }
 func (unmade) remaining() time.Duration                    { return 0 }
 func (unmade) count() int                                  { return 0 }

@@ -178,7 +178,7 @@ var tales = []struct {
 		time.Sleep(time.Second)
 		s.tell("a lease that ends", s.steps())
 	}},
-	{"a minority of votes is given back by a release that enters the next try into the queue", func(t *testing.T, s *tale) {
+	{"a minority of votes is given back behind the ask of the next try", func(t *testing.T, s *tale) {
 		each(s.fleet, 1, 3, func(m *redlocktest.Master) {
 			m.HSet("a", another, "1")
 			m.Expire("a", 3*time.Second)

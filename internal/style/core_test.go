@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// What multilock/protocol may use of the packages that it imports. It imports no others.
+// What multilock/attempt may use of the packages that it imports. It imports no others.
 var pure = map[string][]string{
 	"time":             {"Duration", "Nanosecond", "Microsecond", "Millisecond", "Second", "Minute", "Hour"},
 	"math/bits":        nil, // all of it
@@ -24,7 +24,7 @@ var pure = map[string][]string{
 // TestCoreIsPure: the state machines of the protocol are values, and their steps depend on nothing
 // but their arguments. So they can be searched, replayed and compared.
 func TestCoreIsPure(t *testing.T) {
-	names, err := filepath.Glob("multilock/protocol/*.go")
+	names, err := filepath.Glob("multilock/attempt/*.go")
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no file was found, this test looks in the wrong place: %v", err)
 	}

@@ -30,11 +30,11 @@ var limits = map[string]int{
 	"docs/safety.md":         1700,
 	"docs/how-it-works.md":   3000,
 	"docs/comparison.md":     1100,
-	"docs/contributing.md":   1300,
+	"docs/contributing.md":   1330,
 	"docs/verification.md":   900,
 	"docs/design/README.md":  150,
 	"docs/design/wire.md":    720,
-	"docs/design/lock.md":    1000,
+	"docs/design/lock.md":    1040,
 	"docs/design/masters.md": 850,
 	"docs/design/waiting.md": 900,
 	"docs/design/clients.md": 1080,
@@ -46,7 +46,7 @@ var limits = map[string]int{
 const allWords = 32000
 
 // generated pages are tables that stand beside what makes them.
-var generated = []string{"bench/RESULTS.md", "verify/mutants/RULES.md", "integration/chaos/RESULTS.md", "multilock/protocol/STATES.md"}
+var generated = []string{"bench/RESULTS.md", "verify/mutants/RULES.md", "integration/chaos/RESULTS.md", "multilock/attempt/STATES.md"}
 
 // forReaders are the pages for those who do not change the code: all but these.
 func forReaders(page string) bool {

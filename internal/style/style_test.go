@@ -32,16 +32,16 @@ func TestMain(m *testing.M) {
 // library, is all that is listed. "ours/" stands for the module's own path.
 var rooms = map[string][]string{
 	"quorum":               {},
-	"multilock/protocol":   {"ours/quorum", "ours/clock"},
+	"multilock/attempt":    {"ours/quorum", "ours/clock"},
 	"clock":                {"golang.org/x/sys"},
 	"node/script":          {"ours/internal/quote", redigo},
 	"node":                 {"ours/node/script", "ours/internal/quote", "ours/internal/tracer", "ours/redlocktrace", "ours/clock", redigo},
-	"internal/witness":     {"ours/multilock/protocol", "ours/node/script", "ours/clock"},
+	"internal/witness":     {"ours/multilock/attempt", "ours/node/script", "ours/clock"},
 	"multilock/terms":      {"ours/node/script", "ours/quorum", "ours/clock"},
-	"multilock/poll":       {"ours/multilock/protocol", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/witness", "github.com/google/uuid", multierror},
+	"multilock/poll":       {"ours/multilock/attempt", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/witness", "github.com/google/uuid", multierror},
 	"multilock/clients":    {"ours/multilock/poll", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", "github.com/google/uuid"},
 	"multilock/inspect":    {"ours/multilock/clients", "ours/multilock/poll", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum"},
-	"multilock":            {"ours/multilock/protocol", "ours/multilock/poll", "ours/multilock/clients", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", multierror},
+	"multilock":            {"ours/multilock/attempt", "ours/multilock/poll", "ours/multilock/clients", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", multierror},
 	"redlock":              {"ours/multilock", "ours/multilock/poll", "ours/multilock/clients", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/clock", "ours/internal/inside", "ours/internal/tracer", "ours/redlocktrace", redigo, "github.com/google/uuid", multierror},
 	"redlockadmin":         {"ours/redlock", "ours/internal/inside", "ours/multilock", "ours/multilock/inspect", "ours/multilock/terms", "ours/node/script"},
 	"internal/inside":      {"ours/multilock", "ours/multilock/terms"},
@@ -69,7 +69,7 @@ var rooms = map[string][]string{
 	"internal/beside":      {},
 	"internal/overlay":     {},
 	"internal/picture":     {"ours/internal/history"},
-	"verify/model":         {"ours/internal/beside", "ours/multilock/protocol", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
+	"verify/model":         {"ours/internal/beside", "ours/multilock/attempt", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
 	"verify/mutants":       {"ours/internal/beside", "ours/internal/overlay"},
 	"internal/style":       {}, // this file
 }

@@ -3,7 +3,7 @@ package witness
 import (
 	"slices"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
 )
 
@@ -14,81 +14,76 @@ type Receiver interface {
 
 // Sending says that the driver is about to send cmd to the masters in at, and returns who is to take the
 // answers in place of to.
-func (w *Witness) Sending(cmd *script.Command, at protocol.Set, to Receiver) Receiver {
+func (w *Witness) Sending(cmd *script.Command, at attempt.Set, to Receiver) Receiver {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t, next := w.owners[cmd.Owner()], (*try)(nil)
-	if cmd.Releases() { // else they are those of holds that are renewed
-		for id := range cmd.Owners() {
-			if id != cmd.Owner() {
-				next = w.owners[id]
+	s, t := read(cmd), w.owners[cmd.Owner()]
+	switch {
+	case s.kind == release:
+		to = w.entersLocked(cmd, &s, at, to)
+	case t == nil:
+		for id := range cmd.Owners() { // of holds that are renewed together
+			if t := w.owners[id]; t != nil {
+				w.takeLocked(t, &sent{kind: renew}, at)
 			}
 		}
 	}
-	if t == nil && next == nil {
-		return to // of a hold
-	}
-	seen.Add(1)
-	s := read(cmd)
-	h := &hearing{Witness: w, to: to}
-	if t != nil && s.kind != other {
-		if wanted, ok := t.take(s.kind, at); ok {
-			s.as(t, wanted, at)
-			h.of(t, s.kind, wanted.round)
-			defer w.tidyLocked(t.machine)
-		} else {
-			t.found("%s %v is sent to %b, which nobody wants: %+v", s.kind, s.args, at, t.wants)
-		}
-	}
-	if next != nil {
-		e, _ := s.entry()
-		if wanted, ok := next.take(enter, at); ok {
-			next.enters(wanted, e)
-			h.of(next, enter, wanted.round)
-		} else {
-			next.found("it is entered by %v at %b, which nobody wants: %+v", s.args, at, next.wants)
-		}
-	}
-	if h.machine == nil {
+	if t == nil {
 		return to
 	}
-	return h
+	if s.kind == raise && s.args[2] == any(t.joins) {
+		return to
+	}
+	wanted, ok := w.takeLocked(t, &s, at)
+	if !ok || wanted.try != t.machine.Try && s.kind == release {
+		return to
+	}
+	return &hearing{Witness: w, machine: t.machine, to: to, event: attempt.Event{Kind: attempt.Answer, Try: t.n, Round: wanted.round.Number}}
+}
+
+// entersLocked takes what a release does for whoever it enters into the queue off what is wanted, and returns who is to
+// take the answers in place of to.
+func (w *Witness) entersLocked(cmd *script.Command, s *sent, at attempt.Set, to Receiver) Receiver {
+	for id := range cmd.Owners() {
+		next := w.owners[id]
+		if next == nil || id == cmd.Owner() {
+			continue
+		}
+		if _, ok := w.takeLocked(next, &sent{kind: enter, args: s.args}, at); ok {
+			to = &hearing{Witness: w, machine: next.machine, to: to, event: attempt.Event{Kind: attempt.Followed, Try: next.n}}
+		}
+	}
+	return to
+}
+
+// takeLocked takes a command of t off what is wanted.
+func (w *Witness) takeLocked(t *try, s *sent, at attempt.Set) (wanted want, ok bool) {
+	seen.Add(1)
+	if wanted, ok = t.take(s.kind, at); !ok {
+		t.found("%s %v is sent to %b, which nobody wants: %+v", s.kind, s.args, at, t.wants)
+		return wanted, false
+	}
+	if s.kind != renew {
+		s.as(t, wanted)
+	}
+	w.tidyLocked(t.machine)
+	return wanted, true
 }
 
 // hearing takes the answers to a command, and passes them on.
 type hearing struct {
 	*Witness
 	*machine // that is to hear them
-	event    protocol.Event
+	event    attempt.Event
 	to       Receiver
-}
-
-// of says who is to hear the answers to a command of t. Those to a release say something to nobody but the next
-// owner.
-func (h *hearing) of(t *try, k kind, round uint32) {
-	e := protocol.Event{Try: t.n, Round: round}
-	switch k {
-	case enter:
-		e.Kind, e.Round = protocol.Entered, 0
-	case ask:
-		e.Kind = protocol.Answer
-	case raise:
-		e.Kind = protocol.Raised
-	default:
-		return
-	}
-	h.machine, h.event = t.machine, e
 }
 
 // Answer implements node.Receiver.
 func (h *hearing) Answer(i int, a script.Answer) {
 	e := h.event
-	e.Master, e.Outcome = i, protocol.Outcome(a.Outcome)
-	switch e.Kind {
-	case protocol.Answer:
+	e.Master, e.Outcome = i, attempt.Outcome(a.Outcome)
+	if e.Kind == attempt.Answer {
 		e.Left, e.Ahead, e.Token = a.Left, a.Rank, a.Token
-	case protocol.Raised:
-		e.Token = a.Token
 	}
 	h.mu.Lock()
 	heard := h.tellLocked(h.machine, e)
@@ -109,27 +104,27 @@ func (w *Witness) Message(i int, h script.HandOff) (heard func()) {
 	if round <= 0 || round > int64(t.Round) {
 		return func() {} // it is forged
 	}
-	return w.tellLocked(t.machine, protocol.Event{
-		Kind: protocol.HandedOff, Master: i, Try: t.n, Round: uint32(round), Token: h.Token,
+	return w.tellLocked(t.machine, attempt.Event{
+		Kind: attempt.HandedOff, Master: i, Try: t.n, Round: uint32(round), Token: h.Token,
 	})
 }
 
 // tellLocked notes that e is on its way to m. It must have come there when what is returned is called, unless m has
 // begun another try or is over.
-func (w *Witness) tellLocked(m *machine, e protocol.Event) (heard func()) {
+func (w *Witness) tellLocked(m *machine, e attempt.Event) (heard func()) {
 	seen.Add(1)
 	m.told = append(m.told, e)
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if m.hears(e) && m.Try == e.Try && !m.Over() && (e.Kind != protocol.Raised || e.Round == uint32(m.Raises)) {
+		if m.hears(e) && m.Try == e.Try && !over(&m.Attempt) {
 			m.found("it was not told %+v", e)
 		}
 	}
 }
 
 // hears takes an event off those on their way, and reports whether it was there.
-func (m *machine) hears(e protocol.Event) bool {
+func (m *machine) hears(e attempt.Event) bool {
 	i := slices.Index(m.told, e)
 	if i < 0 {
 		return false
@@ -139,12 +134,28 @@ func (m *machine) hears(e protocol.Event) bool {
 }
 
 // listen checks that an event of the driver is one that is on its way.
-func (m *machine) listen(ev *protocol.Event) {
-	e := protocol.Event{Kind: ev.Kind, Master: ev.Master, Try: ev.Try, Round: ev.Round, Outcome: ev.Outcome, Left: ev.Left, Ahead: ev.Ahead, Token: ev.Token}
+func (m *machine) listen(ev *attempt.Event) {
+	e := attempt.Event{Kind: ev.Kind, Master: ev.Master, Try: ev.Try, Round: ev.Round, Outcome: ev.Outcome, Left: ev.Left, Ahead: ev.Ahead, Token: ev.Token}
 	switch ev.Kind {
-	case protocol.Answer, protocol.Entered, protocol.Raised, protocol.HandedOff:
-		if !m.Want.Again && !m.hears(e) {
+	case attempt.Answer, attempt.Followed, attempt.HandedOff:
+		if !m.hears(e) && !m.renews(ev.Round) {
 			m.found("it is told %+v, and not one of %+v", e, m.told)
 		}
 	}
+}
+
+// renews reports whether a round is a renewal, whose answers come together with others, or may be one that is forgotten.
+func (m *machine) renews(number uint32) bool {
+	for i := range m.Rounds {
+		if r := &m.Rounds[i]; r.Number == number {
+			return r.Command == attempt.Extend
+		}
+	}
+	switch m.Why {
+	case attempt.NotEnded:
+		return m.State == attempt.Held || m.State == attempt.Kept
+	case attempt.Released, attempt.Expired, attempt.Lost: // it was held
+		return true
+	}
+	return false
 }

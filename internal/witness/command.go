@@ -2,11 +2,10 @@ package witness
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
 )
 
@@ -14,15 +13,12 @@ import (
 type want struct {
 	kind
 	try  uint32
-	at   protocol.Set // those masters that it was not sent to yet
-	read int64        // the largest fencing counter that the machine knows
+	at   attempt.Set // those masters that it was not sent to yet
+	read int64       // the largest fencing counter that the machine knows
 
-	yield  protocol.Set     // of a release: where it hands the lock to nobody
-	asks   protocol.Command // of an ask
-	round  uint32           // of an ask and an enter; of a raise, which one it is
-	short  int64            // of an ask that queues and an enter: the lease of a hand-off, in ms
-	polls  bool
-	number int64 // of a raise: to raise the counters to
+	round  attempt.Round
+	yields bool // of a release: it hands the lock to nobody
+	polls  bool // of an ask
 }
 
 // kind is what a command does.
@@ -30,47 +26,41 @@ type kind string
 
 const (
 	release kind = "release"
-	enter   kind = "enter" // into the queue, by a release that names the next owner
+	enter   kind = "enter" // into the queue, by a release
 	ask     kind = "ask"
 	raise   kind = "raise"
-	other   kind = "" // of a hold
+	renew   kind = "renew"
+	count   kind = "count"
 )
 
-// want notes what a step at ev wants sent, which began in the try before.
-func (m *machine) want(before uint32, ev *protocol.Event, out *protocol.Effects) {
-	w := want{try: m.Try, read: out.Read, asks: out.Command, round: out.Round, short: out.Lease.Milliseconds(), polls: out.Polls}
-	add := func(k kind, at protocol.Set, w want) {
-		if w.kind, w.at = k, at; at != 0 {
-			m.wants = append(m.wants, w)
-		}
-	}
-	add(release, out.Release, want{try: before, read: out.Read, yield: out.Yield})
-	switch {
-	case ev.Kind == protocol.Enter:
-		add(enter, ev.At, w)
-	case out.Enter:
-		add(enter, out.Release, w)
-	}
-	add(ask, out.Ask, w)
-	add(raise, out.Raise, want{try: m.Try, read: out.Read, round: uint32(m.Raises), number: out.RaiseTo})
+// kinds are what rounds do.
+var kinds = map[attempt.Command]kind{
+	attempt.Ask: ask, attempt.Register: ask, attempt.Follow: enter, attempt.Raise: raise, attempt.Extend: renew, attempt.Count: count, attempt.Release: release,
 }
 
-// take takes a command to some masters off what is wanted, and returns what it was. A release comes together
-// with an enter, and before everything that was wanted later.
-func (m *machine) take(k kind, at protocol.Set) (w want, wanted bool) {
-	for i := range m.wants {
-		switch x := &m.wants[i]; {
-		case x.kind == k && at&^x.at == 0:
-			w = *x
-			if x.at &^= at; x.at == 0 {
-				m.wants = slices.Delete(m.wants, i, i+1)
-			}
-			return w, true
-		case k != enter || x.kind != release:
-			return w, false
+// want notes what a step at ev wants sent, which began in the try before.
+func (m *machine) want(before uint32, ev *attempt.Event, out *attempt.Effects) {
+	w := want{kind: kinds[out.Round.Command], try: m.Try, at: out.Send, read: m.Token, round: out.Round, polls: !ev.Told}
+	old := want{kind: release, try: before, at: out.Release, read: m.Token}
+	away := old
+	away.at, away.yields = out.Yield, true
+	for _, one := range []want{w, old, away} {
+		if one.at != 0 {
+			m.wants = append(m.wants, one)
 		}
 	}
-	return w, false
+}
+
+// take takes a command to some masters off what is wanted, and returns what it was: it must be the first.
+func (m *machine) take(k kind, at attempt.Set) (w want, wanted bool) {
+	if len(m.wants) == 0 || m.wants[0].kind != k || at&^m.wants[0].at != 0 {
+		return w, false
+	}
+	w = m.wants[0]
+	if m.wants[0].at &^= at; m.wants[0].at == 0 {
+		m.wants = m.wants[1:]
+	}
+	return w, true
 }
 
 // sent is a command as it is sent.
@@ -80,7 +70,7 @@ type sent struct {
 }
 
 func read(cmd *script.Command) sent {
-	s := sent{args: cmd.Words(nil, false)[4:]} // behind the key
+	s := sent{kind: count, args: cmd.Words(nil, false)[4:]} // behind the key
 	switch {
 	case cmd.Releases():
 		s.kind = release
@@ -100,8 +90,7 @@ type entry struct {
 	polls               bool
 }
 
-// entry reads the last argument of an ask that queues, or of a release that enters somebody, but for the mode, and the
-// proposal before it.
+// entry reads the last argument of an ask that queues, or of a release that enters somebody, but for the mode, and the proposal before it.
 func (s *sent) entry() (e entry, ok bool) {
 	n := len(s.args)
 	if s.args[n-1] == any(script.SharedHolder) {
@@ -122,49 +111,50 @@ func (s *sent) entry() (e entry, ok bool) {
 }
 
 // as checks that a command of t does what is wanted.
-func (s *sent) as(t *try, w want, at protocol.Set) {
+func (s *sent) as(t *try, w want) {
 	m := t.machine
 	if w.try != t.n {
 		m.found("%+v is sent for try %d", w, t.n)
 	}
 	token, _ := s.args[1].(int64)
+	wrong := false
 	switch s.kind {
 	case release:
-		if yields := s.args[1] == ""; at&w.yield != 0 && !yields || at&^w.yield != 0 && yields || !yields && token < w.read {
-			m.found("%+v is sent as %v", w, s.args)
-		}
+		wrong = w.yields != (s.args[1] == "") || !w.yields && token < w.read
 	case raise:
-		if s.args[2] != any(w.number) {
-			m.found("%+v is sent as %v", w, s.args)
+		wrong = s.args[2] != any(w.round.Token)
+	case count:
+		wrong = s.args[2] != any(int(w.round.Count)) || token != w.round.Lease.Milliseconds()
+	case enter:
+		e, queues := s.entry()
+		if wrong = !queues; queues {
+			t.enters(w, e)
 		}
 	case ask:
 		e, queues := s.entry()
-		asks := protocol.AskOnce
-		switch {
-		case s.args[1] == "":
-			asks = protocol.QueueOnly
-		case queues:
-			asks = protocol.AskOrQueue
-		}
+		registers := s.args[1] == ""
 		proposal, _ := s.args[2].(int64)
-		if asks != w.asks || asks != protocol.QueueOnly && token != m.Want.Lease.Milliseconds() || proposal <= w.read && w.read < script.MaxToken {
-			m.found("%+v is sent as %v", w, s.args)
-		}
+		wrong = registers != (w.round.Command == attempt.Register) || queues != m.Want.Wait ||
+			!registers && token != m.Want.Lease.Milliseconds() || proposal <= w.read && w.read < script.MaxToken
 		if queues {
 			t.enters(w, e)
 		}
+	}
+	if wrong {
+		m.found("%+v is sent as %v", w, s.args)
 	}
 }
 
 // enters checks that an owner enters the queue, or stays there, as wanted: with the same stamp in each round.
 func (t *try) enters(w want, e entry) {
-	if from := e.round - int64(w.round); !t.counted {
+	round, short := int64(w.round.Number), w.round.Lease.Milliseconds()
+	if from := e.round - round; !t.counted {
 		t.counted, t.from = true, from
 	}
 	if t.since == 0 {
 		t.machine.since = e.since
 	}
-	if e != (entry{t.since, w.short, t.from + int64(w.round), w.polls}) {
+	if e != (entry{t.since, short, t.from + round, w.polls}) {
 		t.found("%+v is sent as %+v, of rounds from %d on", w, e, t.from)
 	}
 }

@@ -1,5 +1,5 @@
-// Package witness checks the driver of the protocol's machines while it runs: package multilock. It has a
-// machine of its own for each contender, passes each event to that as well, and compares it with what the
+// Package witness checks the driver of the protocol's machine while it runs: package multilock. It has a
+// machine of its own for each attempt, passes each event to that as well, and compares it with what the
 // driver does:
 //
 //   - The driver's machine is in the same state, and wants the same: nothing but Step changes it, and its
@@ -13,7 +13,7 @@
 // it in any run. Raft's authors replay traces of etcd in their TLA+ model for the same reason; here the
 // model is the code, so it runs beside it.
 //
-// It does not look at holds, renewals, and re-entries.
+// Of a renewal it sees that it is sent, and not what becomes of the answers.
 //
 // # Concurrency
 //
@@ -22,11 +22,13 @@ package witness
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // Found is told what a driver did that its machines did not ask for. Tests set it before they make clients; nil:
@@ -41,8 +43,8 @@ func Seen() int64 { return seen.Load() }
 // Witness watches one client.
 type Witness struct {
 	mu       sync.Mutex
-	machines map[*protocol.Contender]*machine // that are not over, or want something
-	owners   map[string]*try                  // theirs
+	machines map[*attempt.Attempt]*machine // that are not over, or want something
+	owners   map[string]*try               // theirs
 }
 
 // New returns a Witness, nil if nobody watches.
@@ -50,19 +52,29 @@ func New() *Witness {
 	if Found == nil {
 		return nil
 	}
-	return &Witness{machines: make(map[*protocol.Contender]*machine), owners: make(map[string]*try)}
+	return &Witness{machines: make(map[*attempt.Attempt]*machine), owners: make(map[string]*try)}
 }
 
-// machine is a contender as it should be.
+// machine is an attempt as it should be.
 type machine struct {
-	protocol.Contender
-	of    *protocol.Contender // the driver's
-	now   clock.Instant       // of its last step
-	since int64               // its stamp, once it was sent; 0
-	wants []want              // in the order of the effects
-	told  []protocol.Event    // that are on their way to it
-	tries []string            // its owners
+	attempt.Attempt
+	of    *attempt.Attempt // the driver's
+	now   clock.Instant    // of its last step
+	since int64            // its stamp, once it was sent; 0
+	wants []want           // in the order of the effects
+	told  []attempt.Event  // that are on their way to it
+	tries []string         // its owners
+	joins int64            // the token that its hold is to have, of two that become one
 }
+
+// become makes the machine what c is.
+func (m *machine) become(c *attempt.Attempt) {
+	m.Attempt = *c
+	m.Entries, m.Masters, m.Rounds = slices.Clone(c.Entries), slices.Clone(c.Masters), slices.Clone(c.Rounds)
+}
+
+// over reports whether nothing follows any more.
+func over(c *attempt.Attempt) bool { return c.State == attempt.Ended }
 
 // try is a try of a machine, which has an owner.
 type try struct {
@@ -72,8 +84,27 @@ type try struct {
 	from    int64
 }
 
-// Owner says that the next try of a contender has that owner.
-func (w *Witness) Owner(c *protocol.Contender, id string) {
+// Changed says that the driver has changed c otherwise than by a step.
+func (w *Witness) Changed(c *attempt.Attempt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m := w.machines[c]; m != nil {
+		m.become(c)
+	}
+}
+
+// Joins says that the driver makes one hold of two, of which c is one, with that token: it has the masters raise their
+// counters to it.
+func (w *Witness) Joins(c *attempt.Attempt, token int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if m := w.machines[c]; m != nil {
+		m.joins = token
+	}
+}
+
+// Owner says that the next try of an attempt has that owner.
+func (w *Witness) Owner(c *attempt.Attempt, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.machineLocked(c)
@@ -81,20 +112,20 @@ func (w *Witness) Owner(c *protocol.Contender, id string) {
 	w.owners[id] = &try{machine: m, n: uint32(len(m.tries))}
 }
 
-func (w *Witness) machineLocked(c *protocol.Contender) *machine {
+func (w *Witness) machineLocked(c *attempt.Attempt) *machine {
 	m := w.machines[c]
 	if m == nil {
-		m = &machine{Contender: protocol.Contender{Want: c.Want}, of: c}
+		m = &machine{Attempt: attempt.Attempt{Want: c.Want, Masters: make([]attempt.Master, len(c.Masters)), Rounds: make([]attempt.Round, 2)}, of: c}
 		w.machines[c] = m
 	}
 	return m
 }
 
 // Stepped says that the driver has passed ev to c, and that out follows.
-func (w *Witness) Stepped(c *protocol.Contender, conf *protocol.Config, now clock.Instant, ev *protocol.Event, out *protocol.Effects) {
+func (w *Witness) Stepped(c *attempt.Attempt, conf *attempt.Config, now clock.Instant, ev *attempt.Event, out *attempt.Effects) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.machines[c] == nil && c.Over() {
+	if w.machines[c] == nil && over(c) {
 		return // nothing follows any more
 	}
 	seen.Add(1)
@@ -103,23 +134,21 @@ func (w *Witness) Stepped(c *protocol.Contender, conf *protocol.Config, now cloc
 		m.found("its time goes back by %v", m.now.Sub(now))
 	}
 	m.listen(ev)
-	var own protocol.Effects
+	var own attempt.Effects
 	before := m.Try
 	m.now = now
 	m.Step(conf, now, ev, &own)
-	if m.Contender != *c || own != *out {
-		m.found("after %+v it is %+v and wants %+v, not %+v and %+v", *ev, m.Contender, own, *c, *out)
-		m.Contender = *c
+	if own != *out || !reflect.DeepEqual(&m.Attempt, c) {
+		m.found("after %+v it is %+v and wants %+v, not %+v and %+v", *ev, m.Attempt, own, *c, *out)
+		m.become(c)
 	}
-	if !m.Want.Again { // else it asks for an owner of another one
-		m.want(before, ev, out)
-	}
+	m.want(before, ev, out)
 	w.tidyLocked(m)
 }
 
 // tidyLocked forgets a machine that is over and wants nothing any more.
 func (w *Witness) tidyLocked(m *machine) {
-	if m.Over() && len(m.wants) == 0 {
+	if over(&m.Attempt) && len(m.wants) == 0 {
 		delete(w.machines, m.of)
 		for _, id := range m.tries {
 			delete(w.owners, id)

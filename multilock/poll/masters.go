@@ -18,17 +18,17 @@ import (
 	"github.com/google/uuid"
 
 	"example.com/redlock/internal/witness"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
 // Max is the largest number of masters.
-const Max = protocol.Max
+const Max = attempt.Max
 
 // Set is a set of masters.
-type Set = protocol.Set
+type Set = attempt.Set
 
 // Masters are the masters of one client.
 type Masters struct {
@@ -53,7 +53,7 @@ func New(nodes []*node.Node, log *slog.Logger) *Masters {
 func (m *Masters) Len() int { return len(m.Nodes) }
 
 // All returns the set of all masters.
-func (m *Masters) All() Set { return protocol.All(len(m.Nodes)) }
+func (m *Masters) All() Set { return attempt.All(len(m.Nodes)) }
 
 // Majority reports whether k masters are one.
 func (m *Masters) Majority(k int) bool { return quorum.Vote(len(m.Nodes), k, 0) == quorum.Won }

@@ -19,7 +19,7 @@ type Command struct {
 	text  [32]byte // for an ask, in the same way
 	key   string
 	owner string
-	next  string // owner that a ReleaseTo or YieldTo enters into the queue
+	next  string // owner that a release enters into the queue
 
 	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew

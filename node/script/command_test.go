@@ -22,8 +22,8 @@ func TestRepeat(t *testing.T) {
 		{"release", o.Release(17, 23), o.Release(17, 23)},
 		{"yield", o.Yield(23), o.Yield(23)},
 		{"leave", o.Leave(3), o.Leave(3)},
-		{"release to the next", o.ReleaseTo(17, 23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Release(17, 23)},
-		{"yield to the next", o.YieldTo(23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Yield(23)},
+		{"release to the next", o.Release(17, 23).Entering(NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Release(17, 23)},
+		{"yield to the next", o.Yield(23).Entering(NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Yield(23)},
 		{"release of a reader", reader.Release(17, 23), reader.Release(17, 23)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestWords(t *testing.T) {
 		{a.Acquire(lease, 9), false, "1 a me:1 30000 9"},
 		{a.Register(entry), false, "1 a me:1  5 1 400 -5"},
 		{a.Release(5, 10), true, "1 a me:1  waited"},
-		{a.ReleaseTo(5, 0, NewReader("a", "me:2"), entry), false, "1 a me:1 5  me:2 5 1 400 -5 shared"},
+		{a.Release(5, 0).Entering(NewReader("a", "me:2"), entry), false, "1 a me:1 5  me:2 5 1 400 -5 shared"},
 		{Force("a", 9), true, "1 a "},
 		{renew, false, "0 30000 heal a me:1 7 1 b me:2 8 2"},
 		{renew, true, "0 30000  a me:1 7 1 b me:2 8 2"},

@@ -43,7 +43,7 @@ func TestNotALock(t *testing.T) {
 		"raise":               me.Raise(lease, 5),
 		"force":               Force("k", 5),
 		"inspect":             Inspect("k"),
-		"release to the next": NewOwner("k", id("gone:r1")).ReleaseTo(5, 0, NewOwner("k", id("me:r2")), asked(10)),
+		"release to the next": NewOwner("k", id("gone:r1")).Release(5, 0).Entering(NewOwner("k", id("me:r2")), asked(10)),
 		"renew":               Renew(lease, []Renewal{{Owner: me, Count: 1, Token: 5}}),
 		"read":                reader.Acquire(lease, 5),
 		"ask to read":         reader.AcquireOrRegister(lease, asked(10)),

@@ -33,8 +33,7 @@ func NewOwner(key, id string) *Owner {
 	return &Owner{Key: key, ID: id, name: key, id: id}
 }
 
-// NewReader makes an owner that shares the lock. It may have the id of an Exclusive owner: its
-// renewals then make the lock that this one has a shared one.
+// NewReader makes an owner that shares the lock.
 func NewReader(key, id string) *Owner {
 	o := NewOwner(key, id)
 	o.Mode = Shared
@@ -46,6 +45,13 @@ func NewReader(key, id string) *Owner {
 func (o *Owner) CountFrom(n uint64) *Owner {
 	o.from = n
 	return o
+}
+
+// AsReader returns the reader that an owner is after a downgrade: its renewals make the lock that it has a shared one.
+func (o *Owner) AsReader() *Owner {
+	r := *o
+	r.Mode = Shared
+	return &r
 }
 
 // Round returns which round of the owner a hand-off to it names. It is none of its rounds if the hand-off
@@ -157,18 +163,8 @@ func (o *Owner) release(token any, waited bool) *Command {
 // hasWaited is what the release of a writer says that may be in the queue.
 var hasWaited any = "waited"
 
-// ReleaseTo is Release, and enters next into the queue before the lock is handed to the first in it.
-func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Release(token, since).enters(next, entry)
-}
-
-// YieldTo is Yield, and enters next into the queue.
-func (o *Owner) YieldTo(since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Yield(since).enters(next, entry)
-}
-
-// enters has a release enter next into the queue.
-func (c *Command) enters(next *Owner, entry QueueEntry) *Command {
+// Entering returns a release that also enters next into the queue, before the lock is handed to the first in it.
+func (c *Command) Entering(next *Owner, entry QueueEntry) *Command {
 	if len(c.args) == 2 {
 		c.args = append(c.args, nothing) // it has not waited
 	}

@@ -78,8 +78,8 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 		for way, cmd := range map[string]*Command{
 			"release":    o.Release(50, 10),
 			"yield":      o.Yield(10),
-			"release to": o.ReleaseTo(50, 10, next, entry),
-			"yield to":   o.YieldTo(10, next, entry),
+			"release to": o.Release(50, 10).Entering(next, entry),
+			"yield to":   o.Yield(10).Entering(next, entry),
 		} {
 			t.Run(name+", "+way, func(t *testing.T) {
 				withScripts(t, func(h *scriptFixture) {

@@ -12,8 +12,7 @@
 -- returns  1 freed, 0 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- If the hash has become something else than a lock, only the field of a writer is deleted.
--- Called for a Release, Yield, ReleaseTo or YieldTo command. That of a reader also frees what it has
--- alone. A repeat changes nothing, but hands off a lock that has become free since.
+-- Called for a Release or a Yield. That of a reader also frees what it has alone. A repeat changes nothing, but hands off a lock that has become free since.
 
 local lock, owner, token, next = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
 local shared = ARGV[3] == 'shared'

@@ -1,7 +1,7 @@
 package script
 
 // Repeat is what is needed to send a release or a Leave again. Whoever sent it was told that it
-// was not answered, and has stopped waiting. So a ReleaseTo, or YieldTo, is sent again without the
+// was not answered, and has stopped waiting. So a release that enters somebody is sent again without the
 // next owner, which registers by itself, or has given up since.
 //
 // It is smaller than a Command, since there are many: all releases of one lease, while a master is

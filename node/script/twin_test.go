@@ -175,9 +175,9 @@ func (w *walk) release(k int) {
 	var cmd *Command
 	switch enters := next.Owner != a.owner; {
 	case enters && yields:
-		cmd = a.YieldTo(since, w.asker(k, next), entry(next))
+		cmd = a.Yield(since).Entering(w.asker(k, next), entry(next))
 	case enters:
-		cmd = a.ReleaseTo(token, since, w.asker(k, next), entry(next))
+		cmd = a.Release(token, since).Entering(w.asker(k, next), entry(next))
 	case yields:
 		cmd = a.Yield(since)
 	default:

@@ -1,6 +1,6 @@
 package main
 
-import "example.com/redlock/multilock/protocol"
+import "example.com/redlock/multilock/attempt"
 
 // arrange puts masters that are alike into another order: order has, for each place, who comes there.
 func (w *World) arrange(k *Case, order []int) {
@@ -19,15 +19,15 @@ func (w *World) arrange(k *Case, order []int) {
 		p, was := &w.Callers[c], &from.Callers[c]
 		for to, m := range order {
 			if k.has(c, m) {
-				p.Contender.Masters[k.place(c, to)] = was.Contender.Masters[k.place(c, m)]
+				p.masters[k.place(c, to)] = was.masters[k.place(c, m)]
 				p.Lag.More[k.place(c, to)] = was.Lag.More[k.place(c, m)]
 				p.Gained[to], p.Steady[to] = was.Gained[m], was.Steady[m]
 			}
 		}
-		sets := []*protocol.Set{&p.Contender.Raised, &p.Contender.Unraise, &p.Hold.At, &p.Raised, &p.Unraised}
-		for i := range p.Renewals {
-			r := &p.Renewals[i]
-			sets = append(sets, &r.Yes, &r.Absent, &r.Nothing, &r.Denied)
+		sets := []*attempt.Set{&p.Raised, &p.Unraised}
+		for i := range p.rounds {
+			r := &p.rounds[i]
+			sets = append(sets, &r.Yes, &r.No, &r.Silent, &p.Marks[i].Denied)
 		}
 		for _, s := range sets {
 			was := *s

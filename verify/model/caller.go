@@ -1,84 +1,105 @@
 package main
 
 import (
-	"example.com/redlock/multilock/protocol"
+	"math/bits"
+	"slices"
+
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/node/script/twin"
 )
 
-// What a client does for a contender: it hands Step what happened, and sends what Step wants
-// sent, the release first. Nothing is decided here.
+// What a client does for an attempt: it hands Step what happened, and sends what Step wants sent, in that order.
+// What is decided beside the machine is when the next in the client's line asks.
 
 // lots are the random numbers that are drawn: nothing, and half of what may be waited.
 var lots = [2]uint32{0, 1 << 31}
 
-// step has a contender take an event, and is true if chance had a say.
-func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool) {
-	p := &w.Callers[c]
-	from := p.Contender.State
-	out := w.stepContender(k, c, ev, lot)
-	failed := from != protocol.Failed && p.Contender.State == protocol.Failed
-	if next, ok := w.nextInLine(k, c); ok && failed {
-		w.enterBy(k, next, w.giveBack(k, c, max(w.Clock, out.Read)), out.Release)
-		return out.Drawn
+// step has an attempt take an event, sends what follows, and is true if chance had a say.
+func (w *World) step(k *Case, c int, ev attempt.Event, lot uint32) (drawn bool) {
+	p, now := &w.Callers[c], w.clock(c)
+	was, over := p.State, p.live() && now.Left(p.Until) <= 0
+	ev.Trip, ev.Lot, ev.Told = ticks(k.Trip), lot, !k.deaf(c)
+	var out attempt.Effects
+	p.Step(k.config(c), now, &ev, &out)
+	w.noteStep(k, c, ev)
+	k.arrow(w, was, p.State)
+	if over && p.live() || was == attempt.Ended && p.State != was {
+		w.violate(revived)
 	}
-	w.effect(k, c, &out)
+	w.share(k, c, &ev, &out)
+	ended := was != attempt.Ended && p.over()
+	follower := nobody
+	switch r := &out.Round; {
+	case ended && r.Command == attempt.Release && out.Send == attempt.All(k.config(c).Masters):
+		follower = w.startNext(k, c, true)
+	case ended, out.Send != 0 && r.Command == attempt.Extend:
+		w.startNext(k, c, false) // ahead of what lets in whoever stands in the queue
+	}
+	w.effect(k, c, &out, follower)
 	switch {
-	case !failed:
-	case k.second(c) && w.Callers[c-1].live():
-		w.unlockEntry(k, c-1, 0)
-	case p.Contender.Want.Again:
-		w.denied(k, c)
+	case was != attempt.Held && p.live():
+		w.held(k, c, was)
+	case ended && k.half(c):
+		w.parted(k, c, was)
 	}
+	w.judgeRound(k, c, &out)
 	return out.Drawn
 }
 
-// stepContender has a contender take an event, and does nothing of what follows.
-func (w *World) stepContender(k *Case, c int, ev protocol.Event, lot uint32) (out protocol.Effects) {
-	p := &w.Callers[c]
-	ev.Trip, ev.Lot, ev.Told = ticks(k.Trip), lot, !k.deaf(c)
-	from := p.Contender.State
-	p.Contender.Step(k.config(c), w.clock(c), &ev, &out)
-	w.noteStep(k, c, ev)
-	k.arrow(w, from, p.Contender.State)
-	return out
-}
+// nobody is no caller.
+const nobody = -1
 
-// effect sends what a step wants sent.
-func (w *World) effect(k *Case, c int, out *protocol.Effects) {
+// effect sends what a step wants sent. A release enters the follower into the queue, if there is one.
+func (w *World) effect(k *Case, c int, out *attempt.Effects, follower int) {
 	p := &w.Callers[c]
-	free := w.giveBack(k, c, max(w.Clock, out.Read))
+	free := w.message(k, c, release)
 	if out.NewOwner {
 		p.Last++
-		p.Forced, p.Wanted = false, false
+		p.Forced = false
 	}
-	x := Message{
-		Client: uint8(k.client(c)), Kind: ask, Command: out.Command, Owner: w.current(c), Shared: k.reads(c), Since: p.Since,
-		Round: out.Round, Lease: uint8(out.Lease / tick), Token: max(w.Clock, out.Read+1),
+	x, r := w.message(k, c, ask), &out.Round
+	x.Round, x.Lease, x.Count, x.Shared = r.Number, uint8(r.Lease/tick), uint8(r.Count), r.Shared
+	switch r.Command {
+	case attempt.Ask, attempt.Register:
+		x.Command, x.Token = r.Command, max(w.Clock, p.Token+1)
+	case attempt.Release:
+		x = free
+		if follower >= 0 {
+			w.followed(follower, &x)
+		}
+	case attempt.Raise:
+		x.Kind, x.Token, x.Lease = raise, r.Token, 0
+	case attempt.Extend:
+		x.Kind, x.Token, x.Lease = renew, r.Token, 0
+	case attempt.Count:
+		x.Kind, x.Token = count, 0
 	}
-	if out.Command == protocol.EnterAgain {
-		x.Shared, x.Since, x.Attempt, x.Count = p.Hold.Shared, 0, p.Attempt, uint8(p.Count())
+	if r.Command != attempt.Follow { // else a release is sent
+		w.sendAll(k, x, out.Send)
 	}
-	if out.Enter {
-		free.Next, free.Behind, free.Round, free.Lease = x.Owner, x.Since, x.Round, x.Lease
-	}
-	w.sendAll(k, free, out.Release&^out.Yield)
+	w.sendAll(k, free, out.Release)
 	free.Yield = true
 	w.sendAll(k, free, out.Yield)
-	w.sendAll(k, x, out.Ask)
-	w.sendAll(k, Message{
-		Client: x.Client, Kind: raise, Owner: x.Owner, Shared: x.Shared,
-		Round: uint32(p.Contender.Raises), Token: out.RaiseTo,
-	}, out.Raise)
+	if out.Send != 0 {
+		if first := p.Rounds[0].Number; first > 0 && first != p.Round-maxRounds+1 {
+			panic("model: a round is remembered that is not one of the last")
+		}
+		copy(p.Marks[:], p.Marks[1:])
+		p.Marks[maxRounds-1] = mark{Later: true}
+	}
 }
 
-// giveBack is the release of the last owner of a caller.
-func (w *World) giveBack(k *Case, c int, token int64) Message {
+// message is a command of the present owner of a caller.
+func (w *World) message(k *Case, c int, what kind) Message {
 	p := &w.Callers[c]
-	shared := k.reads(c) || p.Held && p.Hold.Shared
-	return Message{Client: uint8(k.client(c)), Kind: release, Owner: w.current(c), Shared: shared, Since: p.Since, Token: token}
+	return Message{
+		Client: uint8(k.client(c)), Kind: what, Owner: w.current(c), Shared: p.Want.Shared, Since: p.Since,
+		Token: max(w.Clock, p.Attempt.Last()),
+	}
 }
 
 // sendAll sends x to the masters in at, which are places in the set of its client.
-func (w *World) sendAll(k *Case, x Message, at protocol.Set) {
+func (w *World) sendAll(k *Case, x Message, at attempt.Set) {
 	for i, m := range k.masters(int(x.Client)) {
 		if at.Has(i) {
 			x.Master = uint8(m)
@@ -87,10 +108,26 @@ func (w *World) sendAll(k *Case, x Message, at protocol.Set) {
 	}
 }
 
-// start has a caller want the lock.
-func (w *World) start(k *Case, c int) {
-	w.fresh(k, c)
-	w.step(k, c, protocol.Event{Kind: protocol.Start}, 0)
+// followed has a release enter a caller into the queue.
+func (w *World) followed(c int, release *Message) {
+	p := &w.Callers[c]
+	r := &p.Rounds[maxRounds-1]
+	release.Next, release.Behind, release.Round, release.Lease = w.current(c), p.Since, r.Number, uint8(r.Lease/tick)
+}
+
+// start has a caller want the lock, with an owner that was never used.
+func (w *World) start(k *Case, c int) { w.begin(k, c, false) }
+
+// begin is start, for one that follows a release, or asks.
+func (w *World) begin(k *Case, c int, follows bool) {
+	p := &w.Callers[c]
+	p.Last++
+	p.Attempt = attempt.Attempt{Want: k.want(c), Entries: p.room[:0], Masters: p.masters[:k.config(c).Masters], Rounds: p.rounds[:]}
+	clear(p.Masters)
+	clear(p.Rounds)
+	p.Forced, p.Barred, p.Meant, p.Joined, p.Raising = false, false, false, false, false
+	p.entries = entries{room: p.room}
+	w.step(k, c, attempt.Event{Kind: attempt.Start, Key: uint8(0), Wish: k.wish(c, 0), Follow: follows}, 0)
 }
 
 // taken has a caller want the lock, and get it at once: the messages take no time.
@@ -106,21 +143,9 @@ func (w *World) taken(k *Case, c int) {
 			}
 		}
 	}
-	w.take(k, c, 0)
 }
 
-// fresh makes a contender of a caller: with an owner that was never used.
-func (w *World) fresh(k *Case, c int) {
-	p := &w.Callers[c]
-	p.Last++
-	p.Contender = protocol.Contender{Want: k.want(c)}
-	p.Entries, p.entries = protocol.Entries[uint8]{List: p.room[:0]}, entries{}
-	p.Held, p.Forced, p.Barred, p.Token = false, false, false, 0
-	p.Meant, p.Wanted, p.Joined, p.Raising = false, false, false, false
-	p.Renewals = [maxRenewals]Renewal{}
-}
-
-// receive has a client take the answer or hand-off that has come, and is true if chance had a say.
+// receive has a client take the answer or message that has come, and is true if chance had a say.
 func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	about := x.Owner
 	if x.Kind == release {
@@ -128,78 +153,93 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	}
 	c := callerOf(about)
 	p := &w.Callers[c]
-	ev := protocol.Event{
-		Master: k.place(c, int(x.Master)), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
+	ev := attempt.Event{
+		Kind: attempt.Answer, Master: k.place(c, int(x.Master)), Try: p.Try - (p.Last - numberOf(about)), Round: x.Round,
 		Outcome: x.Outcome, Token: x.Token,
 	}
-	denied := x.Kind == renew && x.Found == protocol.FoundAbsent
+	denied := x.Kind == renew && x.Outcome == attempt.No
 	if p.Steady[x.Master] > 0 && !x.discount() {
 		return false
 	}
+	ev.Outcome = x.Outcome
 	switch x.Kind {
 	case ask:
-		if again := x.Command == protocol.EnterAgain; again != p.Contender.Want.Again || again && x.Attempt != p.Attempt {
-			return false // of another try, which is over
-		}
-		ev.Kind = protocol.Answer
 		ev.Holder, ev.Left, ev.Ahead = k.holder(x.Holder), ticks(int(x.Left/millis(1))), int(x.Ahead)
 	case release:
-		ev.Kind = protocol.Entered
+		ev.Kind = attempt.Followed
 	case raise:
-		ev.Kind = protocol.Raised
-		w.raised(k, c, x)
+		if x.Round == 0 {
+			w.raised(k, c, x)
+			return false
+		}
 	case handOff:
-		ev.Kind = protocol.HandedOff
-	case renew:
-		w.renewed(k, c, x, denied)
-		return false
+		ev.Kind = attempt.HandedOff
 	case wanted:
-		w.wanted(k, c, x.Owner)
-		return false
+		ev.Kind = attempt.Wanted
+	}
+	if ago := p.Round - x.Round; denied && ev.Try == p.Try && ago < maxRounds {
+		p.Marks[maxRounds-1-ago].Denied |= 1 << ev.Master
 	}
 	return w.step(k, c, ev, lot)
 }
 
-// take makes what a contender has won a hold.
-func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
+// held goes on when a caller has the lock.
+func (w *World) held(k *Case, c int, was attempt.State) {
 	p := &w.Callers[c]
-	at := p.Contender.Claimed()
-	drawn = w.step(k, c, protocol.Event{Kind: protocol.Take}, lot)
-	if p.Contender.State != protocol.Taken {
-		return drawn
-	}
-	if w.clock(c).Left(p.Contender.Until) <= 0 {
+	if w.clock(c).Left(p.Until) <= 0 {
 		w.violate(overAlready)
 	}
-	if p.Contender.Want.Again {
-		w.entry(k, c, p.Attempt, protocol.HoldEvent{
-			Kind: protocol.HoldEntered, Until: p.Contender.Until, Wish: w.wish(k, c, p.Attempt),
-		})
-		return drawn
+	if was == attempt.Kept {
+		p.Spare = attempt.Range - 1 // no token is used up, so that the states have an end
+		return
 	}
 	if k.ordered() {
 		w.letIn(k, c)
 	}
-	p.Held, p.Token = true, p.Contender.Token
-	p.Kept = protocol.Kept{Last: protocol.Range}
-	if p.Contender.First() == p.Contender.Token {
-		p.Kept.Token = protocol.Range
-	}
-	w.hold(k, c, protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Wish: w.wish(k, c, 0),
-		Short: p.Contender.Short, Shared: k.reads(c),
-	})
 	if k.half(c) {
 		w.wonHalf(k, c)
-		return drawn
+		return
 	}
 	if k.Tokens && !w.Top.judge(p) {
 		w.violate(badToken)
 	}
-	if !p.Contender.Short { // else the renewal that is due soon comes with it
-		w.startNext(k, c)
+	if !p.Short { // else it goes with the renewal that is due soon, or with the release
+		w.startNext(k, c, false)
 	}
-	return drawn
+}
+
+// startNext starts the caller of the same client that stands behind c, and returns it, unless it has asked.
+func (w *World) startNext(k *Case, c int, follows bool) int {
+	for n := range k.Line {
+		if k.client(n) == k.client(c) && n != c && !w.Callers[n].begun() {
+			w.begin(k, n, follows)
+			return n
+		}
+	}
+	return nobody
+}
+
+// leave has a caller give an entry back, or give up.
+func (w *World) leave(k *Case, c int, key uint8) {
+	w.step(k, c, attempt.Event{Kind: attempt.Leave, Key: key, Keep: true}, 0)
+}
+
+// renew makes a renewal that was meant: of the watchdog, or of a caller.
+func (w *World) renew(k *Case, c int) {
+	ev := attempt.Event{Kind: attempt.Renew}
+	if k.Extends {
+		ev.Lease = ticks(k.lease(c))
+	}
+	w.Callers[c].Meant = false
+	w.step(k, c, ev, 0)
+}
+
+// timers does what it is time for in a hold.
+func (w *World) timers(k *Case, c int) {
+	p := &w.Callers[c]
+	if p.live() && p.Due && w.clock(c).Left(p.RenewAt) <= 0 && !p.Meant {
+		p.Meant = true
+	}
 }
 
 // behindAll returns a place behind all others.
@@ -209,4 +249,143 @@ func (w *World) behindAll(k *Case) int64 {
 		last = max(last, w.Callers[c].Since)
 	}
 	return last + 1
+}
+
+// keeps reports whether the client of caller c keeps its locks.
+func (k *Case) keeps(c int) bool { return c < k.Keepers }
+
+// keeping reports whether the client of an owner keeps its locks.
+func (k *Case) keeping(o twin.Owner) bool {
+	return o != 0 && o < twin.Readers && k.keeps(callerOf(o))
+}
+
+// want publishes that an owner's lock is wanted, which a master has refused to somebody, or taken away.
+func (w *World) want(k *Case, m uint8, o twin.Owner) {
+	if k.keeping(o) && w.hears(k, o) {
+		client := k.client(callerOf(o))
+		w.put(Message{Master: m, Client: uint8(client), Channel: post, Kind: wanted, Owner: o}, k.back(client, int(m)))
+	}
+}
+
+// holder is who has the lock, as a client is told.
+func (k *Case) holder(h attempt.Holder) attempt.Holder {
+	if h != attempt.Nobody && k.keeping(whose(h)) {
+		return h | attempt.Keeps
+	}
+	return h
+}
+
+// entries are what callers who share a hold know of their own entries. The protocol is not asked.
+type entries struct {
+	room     [maxEntries]attempt.Entry // of the list
+	Inside   uint8                     // the entries that were confirmed, and not given back: a bit for each
+	Orphaned uint8                     // those that nobody can give back
+}
+
+// wish is what an entry wants: to be renewed (w), with a limit (l), or a fixed lease (f).
+func (k *Case) wish(c int, key uint8) attempt.Wish {
+	wish := attempt.Wish{Watched: k.watches(key), Lease: ticks(k.lease(c))}
+	if k.limits(key) {
+		wish.For = ticks(k.Limit)
+	}
+	return wish
+}
+
+func (k *Case) watches(key uint8) bool {
+	return k.Wishes == "" && (k.Watch || key == tookOver) || k.Wishes != "" && k.Wishes[key] != 'f'
+}
+
+// tookOver is the entry of a caller that takes over what its client keeps: it is renewed, since it may do with less.
+const tookOver = 1
+
+func (k *Case) limits(key uint8) bool { return k.Wishes != "" && k.Wishes[key] == 'l' }
+
+// enter asks for another entry.
+func (w *World) enter(k *Case, c int) {
+	w.Enters--
+	key := uint8(k.Enters) - w.Enters
+	w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: key, Wish: k.wish(c, key), Shared: w.Callers[c].Want.Shared}, 0)
+}
+
+// share notes what an event means for those who have an entry of the hold.
+func (w *World) share(k *Case, c int, ev *attempt.Event, out *attempt.Effects) {
+	p := &w.Callers[c]
+	if ev.Kind == attempt.Leave {
+		p.Inside &^= 1 << ev.Key.(uint8)
+	}
+	asked := false
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.State == attempt.Asked {
+			asked = true
+		} else {
+			p.Inside |= 1 << e.Key.(uint8)
+		}
+	}
+	switch {
+	case p.over() && p.Why == attempt.Released && out.Send != 0 && out.Round.Command == attempt.Release && p.Inside != 0:
+		w.violate(freedUnder)
+	case p.live() && p.Inside == 0 && !asked:
+		w.violate(heldByNobody)
+	}
+	if !p.live() {
+		p.Inside, p.Orphaned, p.Doubt = 0, 0, false // they are told
+	}
+}
+
+// checkCounts looks for masters that have answered all, and count fewer entries than were confirmed: more than
+// those where something went wrong.
+func (w *World) checkCounts(k *Case, c int) {
+	p, fewer := &w.Callers[c], 0
+	if !p.live() || p.Barred {
+		return
+	}
+	for m := range k.Masters {
+		l := &w.Masters[m].Lock
+		i, _ := w.Messages.each(m, k.client(c), up)
+		_, j := w.Messages.each(m, k.client(c), ghost)
+		if i == j && !w.Links[m][k.client(c)].Dirty && l.Holder == w.current(c) && int(l.Count) < bits.OnesCount8(p.Inside) {
+			fewer++
+		}
+	}
+	if wrong := k.Faults - int(w.Faults); fewer > wrong {
+		w.violate(miscounted)
+	}
+}
+
+// asked reports whether an entry is asked for, and counting whether a round is under way that may confirm one.
+func (c *Caller) asked() bool {
+	return slices.ContainsFunc(c.Entries, func(e attempt.Entry) bool { return e.State == attempt.Asked })
+}
+
+func (c *Caller) counting() bool {
+	return slices.ContainsFunc(c.Rounds, func(r attempt.Round) bool { return r.Command == attempt.Count && !r.Settled })
+}
+
+// checkEntries looks at what the entries of a hold are promised.
+func (w *World) checkEntries(k *Case, c int) {
+	p := &w.Callers[c]
+	if !p.live() || p.Short {
+		return
+	}
+	lasts, wants := false, false
+	for key := range uint8(maxEntries) {
+		if p.Inside&^p.Orphaned>>key&1 == 1 && k.watches(key) {
+			left := ticks(k.Lease)
+			if k.limits(key) {
+				left = w.clock(c).Left(p.Entries[p.Find(key)].Limit)
+			}
+			wants = wants || left > 0
+			lasts = lasts || left > attempt.RenewEvery(p.Wish.Lease)
+		}
+	}
+	switch {
+	case p.State == attempt.Held && p.asked() && !p.counting():
+		w.violate(unasked)
+	case lasts && !p.Due && !p.Meant && !p.renewing():
+		w.violate(unrenewed)
+	case p.Due && !wants && !p.Asleep:
+		w.violate(unwanted)
+	case p.Doubt && p.Due && !p.Asleep && !p.Meant && !p.renewing() && w.clock(c).Left(p.RenewAt) > ticks(2):
+		w.violate(undoubted)
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // Case is what is searched: how many there are, how far apart, and what may go wrong. Times are in
@@ -55,7 +55,7 @@ type Case struct {
 
 	Unsafe bool // two callers must come to have the lock: the search is to find it
 
-	configs [maxCallers]protocol.Config // of each caller
+	configs [maxCallers]attempt.Config  // of each caller
 	places  [maxCallers][maxMasters]int // of each master in the set of a caller, -1 if it is not there
 	class   [maxMasters]int             // those that are alike have the same
 	handOff uint8                       // lease of a hand-off, to the first where others ask less often
@@ -64,7 +64,7 @@ type Case struct {
 
 // arrows are the transitions that were made.
 type arrows struct {
-	contender, hold [16][16]atomic.Bool
+	made [16][16]atomic.Bool
 }
 
 func ticks(n int) time.Duration { return time.Duration(n) * tick }
@@ -83,7 +83,7 @@ func (k Case) ready() *Case {
 	for _, set := range k.Sets {
 		k.Callers, k.Masters = len(k.Sets), max(k.Masters, set[len(set)-1]+1)
 	}
-	config := protocol.Config{Times: protocol.Times{
+	config := attempt.Config{Times: attempt.Times{
 		FirstPause: ticks(k.Pause), LastPause: ticks(k.Pause),
 		BackOff: ticks(1), Settle: ticks(1), TopUp: ticks(1), Split: ticks(2),
 	}}
@@ -101,8 +101,8 @@ func (k Case) ready() *Case {
 func (k *Case) guard() int64 { return int64(k.Lease + 1) }
 
 // want is what a caller wants.
-func (k *Case) want(c int) protocol.Want {
-	return protocol.Want{
+func (k *Case) want(c int) attempt.Want {
+	return attempt.Want{
 		Lease: ticks(k.lease(c)), Wait: c < k.Callers-k.Tries, Shared: k.reads(c),
 		Keep: k.keeps(c),
 	}
@@ -180,24 +180,13 @@ func (k *Case) first() *World {
 	return w
 }
 
-// arrow notes a transition of a contender, which must be one of those allowed.
-func (k *Case) arrow(w *World, from, to protocol.State) {
+// arrow notes a transition of an attempt, which must be one of those allowed.
+func (k *Case) arrow(w *World, from, to attempt.State) {
 	if from == to {
 		return
 	}
-	k.taken.contender[from][to].Store(true)
-	if !slices.ContainsFunc(protocol.Arrows, func(a protocol.Arrow) bool { return a.From == from && a.To == to }) {
-		w.violate(noArrow)
-	}
-}
-
-// holdArrow notes a transition of a hold.
-func (k *Case) holdArrow(w *World, from, to protocol.HoldState) {
-	if from == to {
-		return
-	}
-	k.taken.hold[from][to].Store(true)
-	if !slices.ContainsFunc(protocol.HoldArrows, func(a protocol.HoldArrow) bool { return a.From == from && a.To == to }) {
+	k.taken.made[from][to].Store(true)
+	if !slices.ContainsFunc(attempt.Arrows, func(a attempt.Arrow) bool { return a.From == from && a.To == to }) {
 		w.violate(noArrow)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // TestNames: a case is known by its name, and those with teeth are among them.
@@ -57,9 +57,9 @@ func TestReport(t *testing.T) {
 	if r := (report{to: &out, traces: true}); !r.all(allCases()[i : i+1]) {
 		t.Errorf("a small case fails:\n%s", &out)
 	}
-	old := protocol.Arrows
-	defer func() { protocol.Arrows = old }()
-	protocol.Arrows = old[:1]
+	old := attempt.Arrows
+	defer func() { attempt.Arrows = old }()
+	attempt.Arrows = old[:1]
 	out.Reset()
 	r := report{to: &out, traces: true}
 	if r.all(allCases()[i:i+1]) || !strings.Contains(out.String(), noArrow) || !strings.Contains(out.String(), "C0 gets answer of m0 to #1: yes") {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
@@ -23,7 +23,7 @@ type clocks struct {
 	Still  bool // it is asleep, and its clock stands still
 	Behind int8 // ticks by which its clock is
 
-	Lag    protocol.Lag
+	Lag    attempt.Lag
 	Gained [maxMasters]uint8 // by each master, in ticks, and not known
 	Steady [maxMasters]int64 // the tick in which the votes of a master count again; 0: they do
 	Doubt  bool              // a master jumped that voted for its hold, and no renewal was confirmed since
@@ -101,13 +101,10 @@ func (w *World) notice(k *Case, c, m int) {
 	gained := ticks(int(p.Gained[m]))
 	w.noteText("C%d learns that m%d has gained %d", c, w.Masters[m].Name, p.Gained[m])
 	if p.Gained[m] = 0; p.Steady[m] == 0 {
-		w.step(k, c, protocol.Event{Kind: protocol.Doubt, Master: place}, 0)
-		if p.Held {
-			w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << place})
-			p.Doubt = k.Kinds&jump != 0 && p.live()
-			for i := range p.Renewals {
-				p.Renewals[i].Later = false
-			}
+		w.step(k, c, attempt.Event{Kind: attempt.Doubt, Master: place}, 0)
+		p.Doubt = k.Kinds&jump != 0 && p.live()
+		for i := range p.Marks {
+			p.Marks[i].Later = false
 		}
 	}
 	p.Steady[m] = w.Now + k.guard()
@@ -116,14 +113,19 @@ func (w *World) notice(k *Case, c, m int) {
 	p.Lag.Missed = 0 // that is in Behind
 }
 
-// settle notes what a renewal has told a caller.
-func (w *World) settle(k *Case, c int, r *Renewal, what protocol.HoldKind) {
+// judgeRound notes what a round has told a caller.
+func (w *World) judgeRound(k *Case, c int, out *attempt.Effects) {
 	p := &w.Callers[c]
-	if what == protocol.HoldRenewed && r.Later {
+	ago := p.Round - out.Settled
+	if out.Settled == 0 || ago >= maxRounds {
+		return
+	}
+	r, mark := &p.Rounds[maxRounds-1-ago], &p.Marks[maxRounds-1-ago]
+	if r.Renewal && out.Result == attempt.Confirmed && mark.Later {
 		p.Doubt = false
 	}
-	lost := quorum.Vote(k.config(c).Masters, 0, r.Denied.Len()) == quorum.Lost
-	if lost && p.live() && p.Hold.Shared == r.Shared {
+	lost := quorum.Vote(k.config(c).Masters, 0, mark.Denied.Len()) == quorum.Lost
+	if lost && p.live() && p.Want.Shared == r.Shared {
 		w.violate(goesOn)
 	}
 }
@@ -132,7 +134,7 @@ func (w *World) settle(k *Case, c int, r *Renewal, what protocol.HoldKind) {
 var vouching = func() (of [wanted]*script.Command) {
 	o := script.NewOwner("name", "owner")
 	of[ask], of[raise] = o.Acquire(1, 1), o.Raise(1, 1)
-	of[release], of[leave], of[renew] = o.Release(1, 0), o.Leave(1), script.Renew(1, []script.Renewal{{Owner: o}})
+	of[release], of[count], of[renew] = o.Release(1, 0), o.Enter(1, 1), script.Renew(1, []script.Renewal{{Owner: o}})
 	return of
 }()
 
@@ -145,16 +147,18 @@ func (x *Message) discount() bool {
 		return x.Kind == wanted
 	}
 	a := script.Answer{Outcome: script.Outcome(x.Outcome)}
-	if x.Kind == renew && x.Outcome == protocol.Yes {
-		a.Renewed = []script.Renewed{script.Absent}
-		if x.Found == protocol.FoundHold {
+	if x.Kind == renew && x.Outcome >= attempt.No {
+		a.Outcome, a.Renewed = script.Done, []script.Renewed{script.Absent}
+		if x.Outcome == attempt.Yes {
 			a.Renewed[0] = script.Extended
 		}
 	}
 	a = vouching[x.Kind].WithoutVotes(a, errUnsteady)
-	x.Outcome = protocol.Outcome(a.Outcome)
-	if x.Kind == renew && (a.Outcome != script.Done || a.Renewed[0] == script.Errored) {
-		x.Found = protocol.FoundNothing
+	switch {
+	case x.Kind != renew:
+		x.Outcome = attempt.Outcome(a.Outcome)
+	case a.Outcome != script.Done || a.Renewed[0] == script.Errored:
+		x.Outcome = min(x.Outcome, attempt.Errored)
 	}
 	return true
 }

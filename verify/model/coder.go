@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -199,8 +199,8 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 }
 
 // party codes who has the lock.
-func (c *coder) party(h protocol.Holder) protocol.Holder {
-	return c.k.holder(named(c.owner(whose(h &^ protocol.Keeps))))
+func (c *coder) party(h attempt.Holder) attempt.Holder {
+	return c.k.holder(named(c.owner(whose(h &^ attempt.Keeps))))
 }
 
 func (c *coder) since(v int64) int64 {
@@ -238,38 +238,36 @@ func (c *coder) token(v int64) int64 {
 // How a round is coded: those of the current owner by how long ago they were.
 const (
 	forgotten = 9 + iota
-	another   // of an owner that has gone
-	anothers1 // the first one
+	another   // of an owner that has gone, or one that has no say
+	none0     // no round
 )
 
-// round codes the number of a round of owner o.
-func (c *coder) round(o twin.Owner, number uint32) uint32 {
+// round codes the number of a round of owner o. A hand-off that names it says nothing where the owner has the lock.
+func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
 	caller := callerOf(o)
 	p := &c.w.Callers[caller]
 	if !c.reading {
-		ago, first := p.Contender.Round-number, number == 1
-		switch current := numberOf(o) == p.Last && counts(&p.Contender); {
-		case !current && first:
-			c.u8(anothers1)
-			return number
+		ago := p.Round - number
+		current := numberOf(o) == p.Last && (counts(&p.Attempt) || !handOff && (p.State == attempt.Settling || has(&p.Attempt)))
+		switch {
+		case number == 0:
+			c.u8(none0)
 		case !current:
 			c.u8(another)
-			return number
 		case ago < maxRounds:
 			c.names.rounds[caller] |= 1 << ago
 			c.u8(uint8(ago) + 1)
 		default:
 			c.u8(forgotten)
 		}
-		c.names.first[caller] = c.names.first[caller] || first
 		return number
 	}
 	switch v := c.u8(0); v {
-	case anothers1:
-		return 1
+	case none0:
+		return 0
 	case another:
 		return 2
 	default:
-		return p.Contender.Round + 1 - uint32(v)
+		return p.Round + 1 - uint32(v)
 	}
 }

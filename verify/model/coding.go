@@ -2,7 +2,7 @@ package main
 
 import (
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -37,12 +37,8 @@ func (c *coder) caller(i int) {
 	} else {
 		c.u8(c.rank(&c.names.owners[i], int64(p.Last)))
 	}
-	held := p.live() || p.unsettled() || p.awaits() || p.Parting || p.Keeping || p.Contender.Want.Again && p.contends()
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
-	unsent := p.Unsent > 0
-	if c.flags(&held, &p.Crashed, &p.Asleep, &p.Meant, &unsent, &forced, &barred, &p.Placed); unsent {
-		p.Unsent = 1
-	}
+	c.flags(&p.Crashed, &p.Asleep, &p.Meant, &forced, &barred, &p.Placed)
 	if c.k.half(i) {
 		c.flags(&p.Joined, &p.Raising)
 	}
@@ -54,97 +50,123 @@ func (c *coder) caller(i int) {
 	if c.reading {
 		p.Forced, p.Barred = forced, barred
 	}
-	c.contender(i, &p.Contender)
-	if held {
-		p.Held = true
-		c.hold(i, p)
-	}
-	if c.k.keeps(i) && (held || p.contends()) {
-		c.keeping(p)
-	}
+	c.attempt(i, p)
 	if c.k.returns(i) || !p.gone() {
 		p.Since = c.since(p.Since)
 	}
 }
 
-func (c *coder) contender(caller int, p *protocol.Contender) {
+func (c *coder) attempt(caller int, of *Caller) {
+	p := &of.Attempt
+	if c.reading {
+		p.Masters, p.Rounds = of.masters[:c.k.config(caller).Masters], of.rounds[:]
+	}
 	most := uint8(4) // more change nothing
 	if !c.k.want(caller).Wait {
 		most = 15
 	}
 	state, backOffs := p.State, min(p.BackOffs, most)
-	if p.Over() {
-		state, backOffs = protocol.Taken, 0
+	if has(p) || p.State == attempt.Ended {
+		backOffs = 0
 	}
 	if two(c, &state, &backOffs); c.reading {
 		p.State, p.BackOffs = state, backOffs
 	}
-	if p.State == protocol.Idle || p.Over() {
+	if p.State == attempt.Idle || p.State == attempt.Ended {
 		return
 	}
+	shared := p.Want.Shared
 	if c.reading {
 		p.Want, p.Try, p.Begun = c.k.want(caller), 1, c.clock
 	}
-	if c.k.Enters > 0 {
-		c.again(caller, p)
+	if c.k.Downgrade {
+		c.flags(&shared)
+		p.Want.Shared = shared
 	}
-	if c.k.Keepers > 0 && !c.k.want(caller).Wait {
-		c.flags(&p.Recalled)
+	if c.k.Keepers > 0 {
+		first, spent := p.Round == 1, p.Spare == 0
+		if c.flags(&p.Recalled, &p.Wanted, &first, &spent); c.reading && !spent {
+			p.Spare = attempt.Range - 1
+		}
+		if c.reading && first {
+			p.Round = 1
+		}
+	} else {
+		p.Wanted = false
 	}
-	round := uint32(usual)
-	if p.Round < usual && (c.names.first[caller] || c.k.keeps(caller)) { // what was won in the first may be kept
-		round = p.Round
+	if c.reading && p.Round == 0 {
+		p.Round = usual
 	}
-	if round = uint32(c.u8(uint8(round))); c.reading {
-		p.Round = round
-	}
-	if counts(p) || p.State == protocol.Paused {
+	switch {
+	case counts(p), p.State == attempt.Paused:
 		p.AskAt = c.instant(p.AskAt)
 	}
-	if p.State == protocol.Minority {
-		p.BackOffAt = c.instant(p.BackOffAt)
+	if p.State == attempt.Minority || p.State == attempt.Kept {
+		p.GiveBackAt = c.instant(p.GiveBackAt)
 	}
-	if !active(p) {
+	if p.State == attempt.Paused {
+		c.entries(caller, of)
 		return
 	}
-	p.HeldUntil = c.instant(p.HeldUntil)
+	if !has(p) {
+		p.HeldUntil = c.instant(p.HeldUntil)
+	}
 	p.Token = c.token(p.Token)
-	if counts(p) {
-		c.rounds(caller, p)
-		return
+	c.rounds(caller, of)
+	if !counts(p) {
+		p.Until = c.exact(p.Until)
+		c.flags(&p.Short)
 	}
-	p.Until = c.exact(p.Until)
-	c.flags(&p.Short)
-	if p.State == protocol.Settling {
+	if p.State == attempt.Settling {
 		p.Raises = c.u8(p.Raises)
-		p.RaiseTo = c.token(p.RaiseTo)
 	}
+	c.entries(caller, of)
 }
 
-// usual is the number of the last round where it does not matter: the first one is long ago. A
-// first round is entered into the queues in another way than others.
+// usual is the number of the last round where it does not matter: the first one is long ago.
 const usual = 10
 
 // rounds codes those rounds that something names, and since which one answers tell who has the
 // lock.
-func (c *coder) rounds(caller int, p *protocol.Contender) {
-	named := uint8(c.names.rounds[caller])
-	named = c.u8(named)
+func (c *coder) rounds(caller int, of *Caller) {
+	p := &of.Attempt
+	named := c.u8(uint8(c.names.rounds[caller]))
 	heldAsOf := uint8(maxRounds) // of those that are named the last that does not tell
 	for ago := range maxRounds {
+		r, mark := &p.Rounds[maxRounds-1-ago], &of.Marks[maxRounds-1-ago]
 		if named>>ago&1 == 0 {
+			if !c.reading {
+				continue
+			}
+			r.Settled = true
 			continue
 		}
 		if !c.reading && p.Round-ago <= p.HeldAsOf {
 			heldAsOf = min(heldAsOf, uint8(ago))
 		}
-		r := &p.Rounds[maxRounds-1-ago]
-		c.flags(&r.Some, &r.Queue)
+		full := r.Lease > 0
+		command := uint8(r.Command)
+		v := c.u8(command | b2(r.Settled)<<4 | b2(r.Renewal)<<5 | b2(r.Shared)<<6 | b2(mark.Later)<<7)
+		r.Command = attempt.Command(v & 7)
+		r.Settled, r.Renewal, r.Shared, mark.Later = v>>4&1 == 1, v>>5&1 == 1, v>>6&1 == 1, v>>7 == 1
 		r.Sent = c.ago(r.Sent, c.k.Lease)
-		r.Lease = ticks(int(c.handOff(uint8(r.Lease / tick))))
+		switch r.Command {
+		case attempt.Ask, attempt.Register, attempt.Follow:
+			r.Lease = ticks(int(c.handOff(uint8(r.Lease / tick))))
+		case attempt.Raise:
+			r.Token = c.token(r.Token)
+		default:
+			r.Count = int32(c.small(int(r.Count)))
+			if c.flags(&full); c.reading && full {
+				r.Lease = ticks(c.k.lease(caller))
+			}
+		}
 		if c.reading {
 			r.Number = p.Round - ago
 		}
+	}
+	if has(p) {
+		return
 	}
 	heldAsOf = c.small8(heldAsOf, &p.Refreshing)
 	if c.reading && uint32(heldAsOf) < maxRounds {
@@ -202,7 +224,7 @@ func (c *coder) kept(p *kept) {
 		e := &l.Queue[i]
 		e.Owner = c.owner(e.Owner)
 		e.Since = c.since(e.Since)
-		e.Round = c.round(e.Owner, e.Round)
+		e.Round = c.round(e.Owner, e.Round, true)
 		e.Proposal = c.token(e.Proposal)
 		e.Stale = c.millis(e.Stale)
 		e.Lease = millis(int64(c.handOff(uint8(e.Lease / millis(1)))))
@@ -224,21 +246,28 @@ func (c *coder) known(m, caller int) {
 	c.clock = c.w.clock(caller)
 	c.gained(m, caller)
 	m = c.k.place(caller, m)
-	if active(&p.Contender) {
-		c.vote(&p.Contender, m)
+	if counts(&p.Attempt) || p.State == attempt.Settling {
+		c.vote(&p.Attempt, m)
 	}
-	if !p.Held {
-		return
-	}
-	if p.live() || p.Parting || p.Keeping {
-		c.set(m, &p.Hold.At)
+	if has(&p.Attempt) {
+		c.holds(&p.Attempt, m)
 	}
 	if p.Raising {
 		c.set(m, &p.Raised, &p.Unraised)
 	}
-	for i := range p.Renewals {
-		if r := &p.Renewals[i]; r.Used {
-			c.set(m, &r.Yes, &r.Absent, &r.Nothing, &r.Denied)
+	for i := range p.Rounds {
+		if c.names.rounds[caller]>>(int(maxRounds)-1-i)&1 == 0 && !c.reading {
+			continue
+		}
+		r := &p.Rounds[i]
+		if r.Number == 0 {
+			continue
+		}
+		if r.Command > attempt.Follow && !r.Settled {
+			c.set(m, &r.Yes, &r.No, &r.Silent)
+		}
+		if r.Command == attempt.Extend && c.k.Kinds&jump != 0 {
+			c.set(m, &p.Marks[i].Denied)
 		}
 	}
 }
@@ -260,25 +289,25 @@ func (c *coder) ahead(n uint8) uint8 {
 }
 
 // set codes whether the master at place m is in each of sets.
-func (c *coder) set(m int, sets ...*protocol.Set) {
+func (c *coder) set(m int, sets ...*attempt.Set) {
 	var v uint8
 	for i, s := range sets {
 		v |= b2(s.Has(m)) << i
 	}
 	v = c.u8(v)
 	for i, s := range sets {
-		*s |= protocol.Set(v>>i&1) << m
+		*s |= attempt.Set(v>>i&1) << m
 	}
 }
 
-func (c *coder) vote(p *protocol.Contender, m int) {
+func (c *coder) vote(p *attempt.Attempt, m int) {
 	x := &p.Masters[m]
 	c.flags(&x.Voted, &x.HandedOff, &x.Answered, &x.Reached, &x.Said, &x.Latest)
 	two(c, &x.Outcome, &x.Open)
-	if x.Voted && counts(p) {
+	if x.Voted {
 		x.Until = c.exact(x.Until)
 	}
-	if x.Said && x.Outcome == protocol.No {
+	if x.Said && x.Outcome == attempt.No {
 		x.Holder = c.party(x.Holder)
 		x.Free = c.instant(x.Free)
 		x.Ahead = int32(c.ahead(uint8(x.Ahead)))
@@ -286,7 +315,23 @@ func (c *coder) vote(p *protocol.Contender, m int) {
 		x.Holder, x.Free, x.Ahead = 0, clock.Instant{}, 0
 	}
 	x.Token = c.token(x.Token)
-	if p.State == protocol.Settling {
-		c.set(m, &p.Raised, &p.Unraise)
+}
+
+// holds codes what a caller knows of a master that has the lock. A vote that ends no later than the q-th longest
+// makes no difference any more.
+func (c *coder) holds(p *attempt.Attempt, m int) {
+	x := &p.Masters[m]
+	longer := x.Voted && p.Until.Sub(x.Until) < 0 && c.clock.Left(x.Until) > 0
+	open := uint8(0)
+	if !x.Reached {
+		open = uint8(x.Open)
+	}
+	flags := b2(longer) | b2(x.Reached)<<1
+	two(c, &open, &flags)
+	if c.reading {
+		x.Open, x.Reached, x.Voted, x.Until = int32(open), flags>>1 == 1, true, p.Until
+	}
+	if flags&1 == 1 {
+		x.Until = c.exact(x.Until)
 	}
 }

@@ -1,87 +1,68 @@
 package main
 
 import (
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
-// What a caller has won, who shares it, and what it knows of clocks, as a part of a state.
-
-func (c *coder) hold(caller int, p *Caller) {
-	h := &p.Hold
-	state := c.small8(uint8(h.State), &h.Due)
-	h.State = protocol.HoldState(state)
-	c.flags(&h.Watched, &h.Shared, &h.Limited)
-	var used uint8
-	for i := range p.Renewals {
-		used |= b2(p.Renewals[i].Used) << i
-	}
-	used = c.u8(used)
-	if h.Live() {
-		h.Until, h.Lease = c.exact(h.Until), ticks(c.k.lease(caller))
-		if h.Due {
-			h.RenewAt = c.instant(h.RenewAt)
-		}
-		c.entries(caller, p)
-	}
-	if c.k.Enters > 0 && p.Unsent > 0 {
-		p.Made = c.u8(p.Made)
-	} else {
-		p.Made = 1
-	}
-	if h.Live() || p.Unsent > 0 {
-		p.Token = c.token(p.Token)
-	}
-	for i := range p.Renewals {
-		if r := &p.Renewals[i]; used>>i&1 == 1 {
-			r.Used = true
-			c.flags(&r.Told, &r.Shared, &r.Later, &r.Old)
-			r.Sent, r.Lease = c.ago(r.Sent, c.k.Lease), ticks(c.k.lease(caller))
-		}
-	}
-}
+// Who shares what a caller has, and what it knows of clocks, as a part of a state.
 
 // entries codes who shares a hold.
-func (c *coder) entries(i int, p *Caller) {
-	if c.reading {
-		p.List = p.room[:1]
-	}
-	if c.k.Enters == 0 {
-		p.Inside = 1
-	} else {
-		p.Inside, p.Orphaned = c.u8(p.Inside), c.u8(p.Orphaned)
-		shared := len(p.List)
-		if two(c, &shared, &p.Asked); c.reading {
-			p.List = p.room[:shared]
-		}
-	}
-	for j := range p.List {
-		e := &p.List[j]
-		if c.k.Enters > 0 {
-			two(c, &e.Key, &e.State)
-		}
-		limit := e.Limit
+func (c *coder) entries(caller int, of *Caller) {
+	p := &of.Attempt
+	if !has(p) {
 		if c.reading {
-			e.Wish = c.w.wish(c.k, i, e.Key)
+			p.Entries = of.room[:1]
+			p.Entries[0] = attempt.Entry{Key: uint8(0), Wish: c.k.wish(caller, 0)}
 		}
-		if e.Limited {
+		return
+	}
+	watched, limited := p.Watched, p.For > 0
+	if c.flags(&p.Due, &watched, &limited); p.Due {
+		p.RenewAt = c.instant(p.RenewAt)
+	}
+	shared, counted := len(p.Entries), int(p.Counted)
+	if c.k.Enters == 0 && c.k.Keepers == 0 {
+		of.Inside, shared = 1, 1
+		counted = 1
+	} else {
+		of.Inside, of.Orphaned = c.u8(of.Inside), c.u8(of.Orphaned)
+		two(c, &shared, &counted)
+	}
+	if p.Counted = int32(counted); c.reading {
+		p.Entries = of.room[:shared]
+		p.Wish = attempt.Wish{Watched: watched, Lease: ticks(c.k.lease(caller))}
+		if limited {
+			p.For = ticks(c.k.Limit)
+		}
+	}
+	for j := range p.Entries {
+		e := &p.Entries[j]
+		var key uint8
+		if !c.reading {
+			key = e.Key.(uint8)
+		} else {
+			e.State = attempt.Inside
+		}
+		limit, ago := e.Limit, p.Round-e.Round+1
+		if e.Round == 0 || e.State != attempt.Asked {
+			ago = 0
+		}
+		if c.k.Enters+c.k.Keepers > 0 {
+			two(c, &key, &e.State)
+			ago = uint32(c.u8(uint8(ago)))
+		}
+		if c.reading {
+			e.Key, e.Wish = key, c.k.wish(caller, key)
+			if e.Round = 0; ago > 0 {
+				e.Round = p.Round + 1 - ago
+			}
+		}
+		if e.For > 0 && e.State != attempt.Asked {
 			e.Limit = c.instant(limit)
 		}
 	}
-	if limit := p.Limit; p.Limited {
+	if limit := p.Limit; p.For > 0 {
 		p.Limit = c.instant(limit)
-	}
-}
-
-// again codes whether a contender enters a hold again.
-func (c *coder) again(caller int, p *protocol.Contender) {
-	of := &c.w.Callers[caller]
-	again := p.Want.Again
-	if c.flags(&again, &of.Reader); !again {
-		return
-	}
-	of.Attempt = c.u8(of.Attempt)
-	if c.reading {
-		p.Want = protocol.Want{Lease: ticks(c.k.lease(caller)), Again: true}
 	}
 }
 

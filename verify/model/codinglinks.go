@@ -1,7 +1,7 @@
 package main
 
 import (
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // What is under way between a client and a master, as a part of a state.
@@ -38,26 +38,25 @@ func (c *coder) link(m, client int) {
 
 func (c *coder) message(x *Message) {
 	v := c.u8(uint8(x.Kind) | uint8(x.Command)<<3 | b2(x.Yield)<<5 | b2(x.Shared)<<6)
-	x.Kind, x.Command, x.Yield, x.Shared = kind(v&7), protocol.Command(v>>3&3), v>>5&1 == 1, v>>6&1 == 1
+	x.Kind, x.Command, x.Yield, x.Shared = kind(v&7), attempt.Command(v>>3&3), v>>5&1 == 1, v>>6&1 == 1
 	if c.k.Enters > 0 && (x.counts() || x.Kind == renew) {
 		x.Count = c.u8(x.Count)
 	} else {
 		x.Count = 1
 	}
-	if c.k.Enters > 0 && x.counts() {
-		x.Attempt = c.u8(x.Attempt)
-	}
 	x.Due = c.u8(x.Due)
 	x.Owner = c.owner(x.Owner)
 	x.Token = c.token(x.Token)
 	if x.Channel == down {
-		two(c, &x.Outcome, &x.Found)
+		x.Outcome = attempt.Outcome(c.u8(uint8(x.Outcome)))
+	}
+	if x.Kind != release && x.Kind != wanted {
+		x.Round = c.round(x.Owner, x.Round, x.Kind == handOff)
 	}
 	switch x.Kind {
 	case ask:
-		x.Round = c.round(x.Owner, x.Round)
 		if x.Channel == down {
-			if x.Outcome == protocol.No {
+			if x.Outcome == attempt.No {
 				x.Holder = c.party(x.Holder)
 				x.Left = c.millis(x.Left+millis(c.w.Now)) - millis(c.w.Now)
 				x.Ahead = c.ahead(x.Ahead)
@@ -65,16 +64,13 @@ func (c *coder) message(x *Message) {
 		} else {
 			x.Since, x.Lease = c.since(x.Since), c.handOff(x.Lease)
 		}
+	case count:
+		x.Lease = c.u8(x.Lease)
 	case release:
 		x.Since = c.since(x.Since)
-		x.Next = c.owner(x.Next)
-		if x.Next != 0 {
+		if x.Next = c.owner(x.Next); x.Next != 0 {
 			x.Behind = c.since(x.Behind)
-			x.Round, x.Lease = c.round(x.Next, x.Round), c.handOff(x.Lease)
+			x.Round, x.Lease = c.round(x.Next, x.Round, true), c.handOff(x.Lease)
 		}
-	case raise, renew:
-		x.Round = uint32(c.u8(uint8(x.Round)))
-	case handOff:
-		x.Round = c.round(x.Owner, x.Round)
 	}
 }

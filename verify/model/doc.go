@@ -1,6 +1,6 @@
 // Command model searches the protocol itself: every state that a few callers and masters can come
-// to, within bounds. What callers do is the code of package multilock/protocol, Contender.Step,
-// Entries.Step, Renewal.Step and Lag.Gained; what masters do is node/script/twin, which is held against the Lua
+// to, within bounds. What callers do is the code of package multilock/attempt, Attempt.Step and
+// Lag.Gained; what masters do is node/script/twin, which is held against the Lua
 // scripts themselves. Nothing of the protocol is told a second time here. Random schedules are no
 // substitute: 200,000 of them missed a bug that needs 16 steps.
 //
@@ -21,8 +21,8 @@
 // fault, and a case says how many there may be, and of what kind (faults.go): links that freeze for
 // any time, messages that are lost, late, doubled, and carried out after those of a later
 // connection; masters that restart empty, or with an older copy; callers that crash, sleep and give
-// up; callers whose clock stands still while they sleep; masters whose clocks jump; scripts that a
-// master lacks; locks that are freed by force.
+// up; callers whose clock stands still while they sleep; masters whose clocks jump; locks that are freed
+// by force.
 //
 // Liveness may not rely on faults: a way to progress must exist without them, once nothing goes wrong
 // any more. A caller need not begin and need not come again, but it gives the lock back at
@@ -42,12 +42,10 @@
 //
 // # What is not the code
 //
-// The driver: what sends the effects of a step, hands answers back, and takes what was won
-// (caller.go, holder.go). It sends what Step wants sent, the release first. What package multilock decides beside
-// the machines is told here again, in a few lines: when the next in the line of a client asks, and what a client
-// that keeps its locks does between an unlock and the next take-over (keeping.go): there a renewal is meant, made and
-// sent in steps of their own, and so is a lock kept. So is how package redlock makes one hold of two (pair.go). Mutants of
-// these rules change both.
+// The driver: what sends the effects of a step, in their order, and hands answers back (caller.go). What package
+// multilock decides beside the machine is told here again, in a few lines: when the next in the line of a client asks,
+// or follows a release, and when a renewal that is due is made. So is how package redlock makes one hold of two
+// (pair.go). Mutants of these rules change both.
 // The network (network.go): channels that keep their order, until a connection breaks; releases
 // that were not answered are sent again on the next one. What package node adds for a guarded
 // master (master.go); what the answer of a master is worth whose clock ran ahead is the code of node/script.

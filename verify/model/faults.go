@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // fault is a kind of thing that may go wrong. Each one that happens takes one from the budget of
@@ -55,7 +55,7 @@ func (x *mover) faults(it *item) (goOn bool) {
 			if it.wakes(c) { // before it takes what has come meanwhile
 				x.free(it, func(w *World) {
 					w.wake(k, c)
-					w.step(k, c, protocol.Event{Kind: protocol.Due}, lots[0])
+					w.step(k, c, attempt.Event{Kind: attempt.Due}, lots[0])
 				})
 			}
 		} else {
@@ -135,17 +135,19 @@ func (x *mover) masterFaults(it *item, m int) {
 
 func (x *mover) callerFaults(it *item, c int) {
 	k, p := x.k, &it.Callers[c]
-	wants := p.contends() || p.live() || p.Parting || p.Keeping
+	wants := p.contends() || p.live() || p.kept()
 	x.fault(it, crash, wants, func(w *World) { // what it sent before is under way
 		w.process(k, c, func(p *Caller) { *p = Caller{Crashed: true, Last: p.Last, Since: p.Since} })
 		w.noteText("C%d CRASHES", c)
 	})
 	waits := k.inLine(c) && !k.second(c) && !p.begun()
 	x.fault(it, giveUp, (p.contends() || waits) && !p.Asleep, func(w *World) {
-		if waits {
-			w.fresh(k, c)
+		if waits { // it leaves the line before it has asked
+			p := &w.Callers[c]
+			p.Last, p.State = p.Last+1, attempt.Ended
+			return
 		}
-		w.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0)
+		w.leave(k, c, 0)
 	})
 	x.fault(it, sleep, wants && !p.Asleep && it.busy(k, c), func(w *World) { w.sleep(k, c) })
 	x.fault(it, still, wants && !p.Asleep, func(w *World) {
@@ -199,7 +201,7 @@ func (w *World) busy(k *Case, c int) bool {
 			}
 		}
 	}
-	return w.wakes(c) || p.Parting || p.Keeping || p.live() && p.Hold.Due && w.clock(c).Left(p.Hold.RenewAt) <= 0
+	return w.wakes(c) || p.live() && p.Due && w.clock(c).Left(p.RenewAt) <= 0
 }
 
 // forceUnlock frees the lock on all masters, whoever has it.

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"slices"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -113,25 +113,25 @@ const (
 )
 
 // readers is the number of all readers together, which no owner has.
-const readers protocol.Holder = 1<<ownerBits - 1
+const readers attempt.Holder = 1<<ownerBits - 1
 
 // named returns the number of an owner.
-func named(o twin.Owner) protocol.Holder {
+func named(o twin.Owner) attempt.Holder {
 	switch {
 	case o == 0:
-		return protocol.Nobody
+		return attempt.Nobody
 	case o == twin.Readers:
 		return readers
 	case numberOf(o) >= 1<<numberBits:
 		panic("model: too many owners")
 	}
-	return protocol.Holder(callerOf(o)+1)<<numberBits | protocol.Holder(numberOf(o))
+	return attempt.Holder(callerOf(o)+1)<<numberBits | attempt.Holder(numberOf(o))
 }
 
 // whose returns the owner that a number names.
-func whose(h protocol.Holder) twin.Owner {
+func whose(h attempt.Holder) twin.Owner {
 	switch v := h & (1<<ownerBits - 1); v {
-	case protocol.Nobody:
+	case attempt.Nobody:
 		return 0
 	case readers:
 		return twin.Readers

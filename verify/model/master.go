@@ -1,7 +1,7 @@
 package main
 
 import (
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -24,11 +24,12 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		order.entry.Owner, order.entry.Since = x.Next, x.Behind
 	}
 	order.entry.Mode, order.entry.Polls = mode(k.reads(callerOf(asker))), k.deaf(callerOf(asker))
+	order.waits = k.want(callerOf(x.Owner)).Wait
 	var reply twin.Reply
-	withheld := m.Guard > w.Now && x.Kind == ask && x.Command != protocol.QueueOnly && x.Command != protocol.EnterAgain
-	unsent := withheld && x.Command == protocol.AskOnce
+	withheld := m.Guard > w.Now && x.Kind == ask && x.Command != attempt.Register
+	unsent := withheld && !k.want(callerOf(x.Owner)).Wait
 	if withheld {
-		order.Command = protocol.QueueOnly
+		order.Command = attempt.Register
 	}
 	if !unsent {
 		reply = order.lock(&m.Lock)
@@ -51,9 +52,12 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	if x.Kind == ask {
 		x.Since, x.Lease = 0, 0 // the client knows
 	}
-	x.Outcome, x.Found = outcome(reply.Outcome, unsent), whatFound(reply.Renewed)
+	x.Outcome = outcome(reply.Outcome, unsent)
+	if x.Kind == renew && reply.Renewed != twin.Extended && reply.Renewed != twin.Healed {
+		x.Outcome = attempt.No
+	}
 	if withheld && !unsent {
-		x.Outcome = protocol.Errored
+		x.Outcome = attempt.Errored
 	}
 	x.Holder, x.Left, x.Token, x.Ahead = named(reply.Holder), reply.Left, reply.Token, uint8(reply.Rank)
 	w.put(x, k.back(int(x.Client), int(x.Master)))
@@ -69,6 +73,7 @@ type order struct {
 	Message
 	now, lease int64
 	guarded    bool
+	waits      bool // who asks
 	hears      twin.Hears
 	entry      twin.Entry // of who asks, or is entered
 }
@@ -93,12 +98,10 @@ func (x *order) last() int64 {
 func (x *order) lock(l *twin.Lock) twin.Reply {
 	switch x.Kind {
 	case ask:
-		switch x.Command {
-		case protocol.QueueOnly:
+		switch {
+		case x.Command == attempt.Register:
 			return l.Register(x.now, x.entry)
-		case protocol.EnterAgain:
-			return l.Enter(x.now, mode(x.Shared), x.Owner, int32(x.Count), x.lease)
-		case protocol.AskOnce:
+		case !x.waits:
 			return l.Acquire(x.now, x.hears, mode(x.Shared), x.Owner, x.lease, x.Token)
 		default:
 			return l.AcquireOrRegister(x.now, x.hears, x.lease, x.entry)
@@ -110,8 +113,8 @@ func (x *order) lock(l *twin.Lock) twin.Reply {
 		return l.Release(x.now, x.hears, mode(x.Shared), x.Owner, x.last())
 	case raise:
 		return l.Raise(x.now, mode(x.Shared), x.Owner, x.Token)
-	case leave:
-		return l.Leave(x.now, mode(x.Shared), x.Owner, int32(x.Count))
+	case count:
+		return l.Enter(x.now, mode(x.Shared), x.Owner, int32(x.Count), millis(int64(x.Lease)))
 	default:
 		return l.Renew(x.now, x.hears, mode(x.Shared), x.Owner, int32(x.Count), x.lease, x.Token, !x.guarded)
 	}
@@ -144,21 +147,14 @@ func (w *World) publish(k *Case, m uint8, reply *twin.Reply) {
 	}
 }
 
-func outcome(o twin.Outcome, unsent bool) protocol.Outcome {
+func outcome(o twin.Outcome, unsent bool) attempt.Outcome {
 	switch {
 	case unsent:
-		return protocol.Unsent
+		return attempt.Unsent
 	case o == twin.Done:
-		return protocol.Yes
+		return attempt.Yes
 	case o == twin.Refused:
-		return protocol.No
+		return attempt.No
 	}
-	return protocol.Errored
-}
-
-func whatFound(r twin.Renewed) protocol.Found {
-	if r == twin.Extended || r == twin.Healed {
-		return protocol.FoundHold
-	}
-	return protocol.FoundAbsent
+	return attempt.Errored
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // mover makes the states that may follow a state, a tick later. First something may go wrong. Then
@@ -173,9 +173,11 @@ func (x *mover) early(it *item, m int) (goOn bool) {
 	return true
 }
 
-// caller has a caller do what there is to do.
+// caller has a caller do what there is to do. It chooses before it hears of anything, so it has what it wins for a tick
+// at least: work takes time.
 func (x *mover) caller(c int) {
 	k := x.k
+	x.stage(func(it *item) bool { return x.choices(it, c) })
 	for m := range k.Masters {
 		for _, ch := range []channel{down, post} {
 			for slices.ContainsFunc(x.now, func(it *item) bool { return it.arrives(m, c, ch) }) {
@@ -183,29 +185,19 @@ func (x *mover) caller(c int) {
 			}
 		}
 	}
-	x.stage(func(it *item) bool { return x.choices(it, c) })
-	x.stage(func(it *item) bool {
-		if p := &it.Callers[c]; p.Asleep || p.Contender.State != protocol.Won {
-			return true
-		}
-		x.fault(it, sleep, true, func(w *World) { w.sleep(k, c) })
-		return x.draw(it, func(w *World, lot uint32) bool { return w.take(k, c, lot) })
-	})
 	x.stage(func(it *item) bool {
 		switch {
 		case it.Callers[c].Asleep:
 		case it.wakes(c):
 			return x.draw(it, func(w *World, lot uint32) bool {
-				return w.step(k, c, protocol.Event{Kind: protocol.Due}, lot)
+				return w.step(k, c, attempt.Event{Kind: attempt.Due}, lot)
 			})
 		default:
-			it.holdTimers(k, c)
+			it.timers(k, c)
 		}
 		return true
 	})
-	x.slowly(c, "parting", func(p *Caller) bool { return p.Parting }, func(w *World) { w.park(k, c) })
-	x.slowly(c, "renewal", func(p *Caller) bool { return p.Meant }, func(w *World) { w.makeRenewal(k, c, k.renews()) })
-	x.slowly(c, "renewal", func(p *Caller) bool { return p.Unsent > 0 }, func(w *World) { w.sendRenewal(k, c) })
+	x.slowly(c, "renewal", func(p *Caller) bool { return p.Meant }, func(w *World) { w.renew(k, c) })
 }
 
 // slowly has a client do what it is about to do for caller c: now, or a tick later, when other things may have
@@ -223,7 +215,7 @@ func (x *mover) slowly(c int, what string, about func(*Caller) bool, do func(*Wo
 // wakes reports whether it is time for a contender to look.
 func (w *World) wakes(c int) bool {
 	p := &w.Callers[c]
-	at, ok := p.Contender.Wake()
+	at, ok := p.Wake()
 	return ok && w.clock(c).Left(at) <= 0
 }
 
@@ -256,16 +248,18 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 		x.maybe(it, func(w *World) { w.start(k, c) })
 	case k.half(c) && p.live() && !p.Joined, k.second(c):
 	case p.live():
-		if k.Downgrade && !p.Hold.Shared {
-			x.maybe(it, func(w *World) { w.downgrade(k, c) })
+		if k.Downgrade && !p.Want.Shared {
+			x.maybe(it, func(w *World) { w.step(k, c, attempt.Event{Kind: attempt.Downgrade}, 0) })
 		}
-		if k.Extends && !p.unsettled() && !p.renewing() {
+		if k.Extends && !p.Meant && !p.renewing() {
 			x.maybe(it, func(w *World) { w.Callers[c].Meant = true })
 		}
-		x.entries(it, c)
-	case p.Keeping && !p.unsettled():
-		x.free(it, func(w *World) { w.takeOver(k, c) })
-	case it.Comes > 0 && (p.Held || p.Contender.Over()) && !p.unsettled() && !p.Parting && !p.Keeping:
+		x.share(it, c)
+	case p.kept():
+		x.free(it, func(w *World) {
+			w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: uint8(tookOver), Wish: k.wish(c, tookOver)}, 0)
+		})
+	case it.Comes > 0 && p.over():
 		x.maybe(it, func(w *World) {
 			w.Comes--
 			w.Callers[c].Since = w.behindAll(k)

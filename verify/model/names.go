@@ -3,7 +3,7 @@ package main
 import (
 	"slices"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // Numbers that only tell things apart are renamed by rank before a state becomes a key: owners for
@@ -48,30 +48,27 @@ type names struct {
 	since  ranks
 	tokens ranks
 	rounds [maxCallers]uint16 // rounds of the current owner that are named, by how long ago
-	first  [maxCallers]bool   // the first round is among them
 }
 
 // forget makes room for the names of another state.
 func (t *names) forget() {
 	for c := range t.owners {
-		t.owners[c], t.rounds[c], t.first[c] = t.owners[c][:0], 0, false
+		t.owners[c], t.rounds[c] = t.owners[c][:0], 0
 	}
 	t.since, t.tokens = t.since[:0], t.tokens[:0]
 }
 
-// counts reports whether answers and hand-offs count for a contender.
-func counts(p *protocol.Contender) bool {
+// counts reports whether answers and hand-offs count for an attempt.
+func counts(p *attempt.Attempt) bool {
 	switch p.State {
-	case protocol.Asking, protocol.Queued, protocol.Waiting, protocol.Minority:
+	case attempt.Asking, attempt.Waiting, attempt.Minority:
 		return true
 	}
 	return false
 }
 
-// active reports whether a contender has anything to remember.
-func active(p *protocol.Contender) bool {
-	return counts(p) || p.State == protocol.Settling || p.State == protocol.Won
-}
+// has reports whether the client has the lock.
+func has(p *attempt.Attempt) bool { return p.State == attempt.Held || p.State == attempt.Kept }
 
-// maxRounds is how many rounds a contender remembers.
-const maxRounds = uint32(len(protocol.Contender{}.Rounds))
+// maxRounds is how many rounds an attempt remembers.
+const maxRounds = uint32(attempt.MaxRounds)

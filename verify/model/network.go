@@ -1,7 +1,7 @@
 package main
 
 import (
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -26,7 +26,7 @@ const (
 	raise
 	renew
 	handOff
-	leave  // set the hold count to less
+	count  // set the hold count
 	wanted // somebody else wants what an owner has whose client keeps locks
 )
 
@@ -38,22 +38,20 @@ type Message struct {
 	Due            uint8 // ticks to go
 
 	Kind    kind
-	Command protocol.Command // of an ask
-	Yield   bool             // of a release: hand the lock off to nobody
-	Shared  bool             // for a reader
-	Attempt uint8            // of an Enter: which of the owner's
+	Command attempt.Command // of an ask
+	Yield   bool            // of a release: hand the lock off to nobody
+	Shared  bool            // for a reader
 	Owner   twin.Owner
 	Since   int64
-	Round   uint32     // of an ask, and of who is entered; of a raise or renewal its number
-	Lease   uint8      // of an ask, and of who is entered: for a hand-off, in ticks
+	Round   uint32     // of a release: of who is entered
+	Lease   uint8      // of an ask, and of who is entered: for a hand-off, in ticks; of a count
 	Next    twin.Owner // of a release: who is entered
 	Behind  int64      // place of Next in the queue
 	Token   int64
 	Count   uint8 // hold count to set
 
-	Outcome protocol.Outcome // of an answer
-	Found   protocol.Found   // of an answer to a renewal
-	Holder  protocol.Holder
+	Outcome attempt.Outcome // of an answer
+	Holder  attempt.Holder
 	Left    int64 // in ms
 	Ahead   uint8 // who stand before the owner in the queue
 }
@@ -130,11 +128,11 @@ func (w *World) due(m, client int, ch channel) (i int, ok bool) {
 
 // silence reports whether an answer is none: the client knows without the master.
 func (x *Message) silence() bool {
-	return x.Outcome == protocol.Unsent || x.Outcome == protocol.Unknown
+	return x.Outcome == attempt.Unsent || x.Outcome == attempt.Unknown
 }
 
 // unheard reports whether nobody waits for an answer.
-func (x *Message) unheard() bool { return x.Kind == leave || x.Kind == release && x.Next == 0 }
+func (x *Message) unheard() bool { return x.Kind == release && x.Next == 0 }
 
 // send sends a command of a client.
 func (w *World) send(k *Case, x Message) {
@@ -143,9 +141,9 @@ func (w *World) send(k *Case, x Message) {
 	switch {
 	case w.Links[m][client].Down:
 		w.owe(x)
-		w.unanswered(x, protocol.Unsent)
+		w.unanswered(x, attempt.Unsent)
 	case w.Masters[m].Dead:
-		w.unanswered(x, protocol.Unsent)
+		w.unanswered(x, attempt.Unsent)
 	default:
 		w.put(x, k.delay(client, m))
 	}
@@ -153,19 +151,19 @@ func (w *World) send(k *Case, x Message) {
 
 // owe sends a release again, as soon as the link works. Whom it should have entered asks by itself.
 func (w *World) owe(x Message) {
-	if x.Kind == release || x.Kind == leave {
-		x.Channel, x.Outcome = up, protocol.Unsent
+	if x.Kind == release {
+		x.Channel, x.Outcome = up, attempt.Unsent
 		x.Next, x.Behind, x.Round, x.Lease = 0, 0, 0, 0
 		w.put(x, 1)
 	}
 }
 
 // unanswered tells the client that a command was not answered.
-func (w *World) unanswered(x Message, why protocol.Outcome) {
+func (w *World) unanswered(x Message, why attempt.Outcome) {
 	if x.unheard() {
 		return
 	}
-	x.Channel, x.Outcome, x.Found, x.Holder, x.Left = down, why, protocol.FoundNothing, 0, 0
+	x.Channel, x.Outcome, x.Holder, x.Left = down, why, 0, 0
 	if x.Kind == ask {
 		x.Since, x.Lease = 0, 0 // the client knows
 	}
@@ -185,13 +183,13 @@ func (w *World) breakLink(m, client int, goesOn bool) {
 				w.put(y, 0)
 			}
 			if ch == up || !x.silence() {
-				x.Outcome = protocol.Unknown
+				x.Outcome = attempt.Unknown
 			}
 			lost = append(lost, x)
 		}
 	}
 	for _, x := range lost {
-		if x.Outcome == protocol.Unknown {
+		if x.Outcome == attempt.Unknown {
 			w.owe(x)
 		}
 		w.unanswered(x, x.Outcome)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/quorum"
 )
 
@@ -53,7 +53,7 @@ func (w *World) wonHalf(k *Case, c int) {
 		return
 	}
 	p.Raising, p.Raised, p.Unraised = true, 0, 0
-	w.sendAll(k, Message{Client: uint8(low), Kind: raise, Owner: w.current(low), Token: to}, protocol.All(k.config(low).Masters))
+	w.sendAll(k, Message{Client: uint8(low), Kind: raise, Owner: w.current(low), Token: to}, attempt.All(k.config(low).Masters))
 }
 
 // raised counts the answer of a master to the raise of a half's fencing counter to the token of the other.
@@ -63,7 +63,7 @@ func (w *World) raised(k *Case, c int, x *Message) {
 		return
 	}
 	to, place := w.Callers[c^1].Token, k.place(c, int(x.Master))
-	if x.Outcome == protocol.Yes || x.Outcome == protocol.No && x.Token >= to {
+	if x.Outcome == attempt.Yes || x.Outcome == attempt.No && x.Token >= to {
 		p.Raised |= 1 << place
 	} else {
 		p.Unraised |= 1 << place
@@ -73,7 +73,7 @@ func (w *World) raised(k *Case, c int, x *Message) {
 		p.Raising, p.Token = false, to
 		w.joined(k, c)
 	case quorum.Lost:
-		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldLost})
+		w.step(k, c, attempt.Event{Kind: attempt.Lose}, 0)
 	}
 }
 
@@ -90,21 +90,25 @@ func (w *World) joined(k *Case, c int) {
 
 // parted ends the other half of what has ended, or does not wait for it any more. Who did not have both yet
 // begins anew, unless it has given up.
-func (w *World) parted(k *Case, c int) {
+func (w *World) parted(k *Case, c int, was attempt.State) {
 	p, other := &w.Callers[c], &w.Callers[c^1]
+	if was != attempt.Held {
+		if k.second(c) && other.live() {
+			w.leave(k, c^1, 0)
+		}
+		return
+	}
 	if !other.live() && !other.contends() {
 		return
 	}
 	first := &w.Callers[c&^1]
-	again := !first.Joined && p.Hold.State != protocol.Released
+	again := !first.Joined && p.Why != attempt.Released
 	first.Joined, first.Raising, w.Callers[c|1].Raising = false, false, false
 	switch {
-	case !other.live():
-		w.step(k, c^1, protocol.Event{Kind: protocol.GiveUp}, 0)
-	case p.Hold.State == protocol.Released:
-		w.unlockEntry(k, c^1, 0)
+	case !other.live() || p.Why == attempt.Released:
+		w.leave(k, c^1, 0)
 	default:
-		w.hold(k, c^1, protocol.HoldEvent{Kind: protocol.HoldLost})
+		w.step(k, c^1, attempt.Event{Kind: attempt.Lose}, 0)
 	}
 	if again {
 		w.start(k, c&^1)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/beside"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // report searches cases and tells of each in a line, in their order.
@@ -149,21 +149,11 @@ func (r *report) note(f *found) {
 	debug.FreeOSMemory()
 }
 
-// needsFew is a transition that no case makes: a release enters a caller at a minority, since its own claim was
-// no larger, and the majority that the caller asks itself has other counters. That takes more callers than are
-// searched; multilock/protocol has it in its walk.
-var needsFew = protocol.Arrow{From: protocol.Queued, To: protocol.Settling, Why: "majority"}
-
 // arrows lists the transitions that no case has made.
 func (r *report) arrows() {
-	for _, a := range protocol.Arrows {
-		if !r.taken.contender[a.From][a.To].Load() && a != needsFew {
-			fmt.Fprintf(r.to, "no contender went from %v to %v (%s)\n", a.From, a.To, a.Why)
-		}
-	}
-	for _, a := range protocol.HoldArrows {
-		if !r.taken.hold[a.From][a.To].Load() {
-			fmt.Fprintf(r.to, "no hold went from %v to %v (%s)\n", a.From, a.To, a.Why)
+	for _, a := range attempt.Arrows {
+		if !r.taken.made[a.From][a.To].Load() {
+			fmt.Fprintf(r.to, "no attempt went from %v to %v (%s)\n", a.From, a.To, a.Why)
 		}
 	}
 }

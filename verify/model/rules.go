@@ -27,7 +27,7 @@ func (w *World) check(k *Case) {
 		p := &w.Callers[c]
 		if w.holds(k, c) {
 			holders++
-			readers += int(b2(p.Hold.Shared))
+			readers += int(b2(p.Want.Shared))
 		}
 		// It may have stood in the queue of a master that had not granted it, but not of more.
 		if p.Barred && 2*w.has(k, c) > k.config(c).Masters {
@@ -57,7 +57,7 @@ func (w *World) check(k *Case) {
 func (w *World) checkKept(k *Case) {
 	for m := range k.Masters {
 		l := &w.Masters[m].Lock
-		if k.keeping(l.Holder) && w.Callers[callerOf(l.Holder)].Keeping && l.Queue[0].Owner != 0 && w.Messages.len() == 0 {
+		if k.keeping(l.Holder) && w.Callers[callerOf(l.Holder)].kept() && l.Queue[0].Owner != 0 && w.Messages.len() == 0 {
 			w.violate(ignored)
 		}
 	}
@@ -79,7 +79,7 @@ type tops struct{ holds, writers int64 }
 // judge notes the token of a hold that begins. That of a writer is above those of all holds before, that
 // of a reader no smaller than those of the writers before.
 func (t *tops) judge(p *Caller) (ok bool) {
-	if p.Hold.Shared {
+	if p.Want.Shared {
 		ok = p.Token >= t.writers
 	} else {
 		ok = p.Token > t.holds
@@ -104,7 +104,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 		if c := callerOf(o); k.client(c) == client {
 			caller := &w.Callers[c]
 			any = true
-			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.Parting && !caller.Keeping)
+			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.kept())
 		}
 	}
 	if found && !link.Dirty {

@@ -3,17 +3,20 @@ package main
 import (
 	"slices"
 
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 )
 
 // A client knows its own masters only, by their places in its set. While the set is changed, some
 // clients have another one.
 
 // sets fills in which masters each caller has, and which masters are alike.
-func (k *Case) sets(times protocol.Config) {
+func (k *Case) sets(times attempt.Config) {
 	for c := range k.Callers {
 		k.configs[c] = times
 		k.configs[c].Masters = len(k.masters(c))
+		if k.keeps(c) {
+			k.configs[c].Keep = ticks(k.Keep)
+		}
 		for m := range k.Masters {
 			k.places[c][m] = slices.Index(k.masters(c), m)
 		}
@@ -39,7 +42,7 @@ func (k *Case) masters(c int) []int {
 var everybody = []int{0, 1, 2, 3, 4}
 
 // config is what the machines of a caller are told.
-func (k *Case) config(c int) *protocol.Config { return &k.configs[c] }
+func (k *Case) config(c int) *attempt.Config { return &k.configs[c] }
 
 // place returns where a caller has master m in its set.
 func (k *Case) place(c, m int) int { return k.places[c][m] }

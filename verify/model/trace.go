@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -18,13 +18,9 @@ func (w *World) noteText(format string, args ...any) {
 	}
 }
 
-var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off", "leave", "wanted"}
-
-var commands = [...]string{"once", "or queue", "queue only", "again"}
+var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off", "count", "wanted"}
 
 var outcomes = [...]string{"unsent", "unknown", "error", "no", "yes"}
-
-var founds = [...]string{"nothing", "hold", "absent"}
 
 func (ch channel) String() string {
 	return [...]string{"commands", "answers", "hand-offs", "ghosts"}[ch]
@@ -41,13 +37,13 @@ func name(o twin.Owner) string {
 }
 
 // holderName names who has a lock.
-func holderName(h protocol.Holder) string { return name(whose(h &^ protocol.Keeps)) }
+func holderName(h attempt.Holder) string { return name(whose(h &^ attempt.Keeps)) }
 
 func (x *Message) String() string {
 	s := fmt.Sprintf("%s %s", kinds[x.Kind], name(x.Owner))
 	switch x.Kind {
 	case ask:
-		s += fmt.Sprintf(" #%d %s", x.Round, commands[x.Command])
+		s += fmt.Sprintf(" #%d %v", x.Round, x.Command)
 	case release:
 		if x.Yield {
 			s += " yield"
@@ -59,7 +55,7 @@ func (x *Message) String() string {
 		return fmt.Sprintf("%s is wanted", name(x.Owner))
 	case handOff:
 		s += fmt.Sprintf(" #%d", x.Round)
-	case raise, renew:
+	case raise, renew, count:
 		s += fmt.Sprintf(" (%d)", x.Round)
 	}
 	if x.Shared {
@@ -70,11 +66,7 @@ func (x *Message) String() string {
 	}
 	if x.Channel == down {
 		s += ": "
-		if x.Kind == renew {
-			s += founds[x.Found]
-		} else {
-			s += outcomes[x.Outcome]
-		}
+		s += outcomes[x.Outcome]
 		if x.Holder != 0 {
 			s += fmt.Sprintf(", %s has it for %d", holderName(x.Holder), x.Left/millis(1))
 		}
@@ -83,44 +75,29 @@ func (x *Message) String() string {
 }
 
 var events = [...]string{
-	protocol.Start: "starts", protocol.Enter: "is entered", protocol.Answer: "gets answer", protocol.Entered: "gets entered",
-	protocol.HandedOff: "gets hand-off", protocol.Raised: "gets raised", protocol.Hint: "gets hint", protocol.Due: "looks",
-	protocol.Doubt: "doubts a vote", protocol.Take: "takes", protocol.GiveUp: "GIVES UP",
+	attempt.Start: "starts", attempt.Answer: "gets answer", attempt.Followed: "gets followed", attempt.HandedOff: "gets hand-off", attempt.Hint: "gets hint",
+	attempt.Due: "looks", attempt.Doubt: "doubts a vote", attempt.Wanted: "hears that it is wanted", attempt.Enter: "ENTERS",
+	attempt.Leave: "LEAVES", attempt.Renew: "renews", attempt.Downgrade: "DOWNGRADES", attempt.Lose: "loses",
 }
 
-func (w *World) noteStep(k *Case, c int, ev protocol.Event) {
+func (w *World) noteStep(k *Case, c int, ev attempt.Event) {
 	if w.log == nil {
 		return
 	}
 	s, master := fmt.Sprintf("C%d %s", c, events[ev.Kind]), w.Masters[k.masters(c)[ev.Master]].Name
 	switch ev.Kind {
-	case protocol.Answer:
+	case attempt.Answer:
 		s += fmt.Sprintf(" of m%d to #%d: %s", master, ev.Round, outcomes[ev.Outcome])
 		if ev.Holder != 0 {
 			s += fmt.Sprintf(", %s has it for %d", holderName(ev.Holder), ev.Left/tick)
 		}
-	case protocol.HandedOff:
+	case attempt.HandedOff:
 		s += fmt.Sprintf(" of m%d for #%d", master, ev.Round)
-	case protocol.Entered, protocol.Raised:
-		s += fmt.Sprintf(" of m%d: %s", master, outcomes[ev.Outcome])
 	}
-	if ev.Try != w.Callers[c].Contender.Try && ev.Master != 0 {
+	if ev.Try != w.Callers[c].Try && ev.Master != 0 {
 		s += " (try of before)"
 	}
 	w.noteText("%s -> %s", s, w.caller(k, c))
-}
-
-var holdEvents = [...]string{
-	protocol.HoldWon: "won", protocol.HoldWatch: "watch", protocol.HoldEnd: "end", protocol.HoldDowngrade: "DOWNGRADES",
-	protocol.HoldRenew: "renews", protocol.HoldSent: "sent renewal", protocol.HoldRenewed: "renewed", protocol.HoldExtended: "extended",
-	protocol.HoldFailed: "renewal failed", protocol.HoldDoubt: "may be forgotten", protocol.HoldLost: "found lost", protocol.HoldDue: "validity over",
-	protocol.HoldEnter: "enters again", protocol.HoldEntered: "entered", protocol.HoldDenied: "denied", protocol.HoldLeft: "UNLOCKS",
-}
-
-func (w *World) noteHold(k *Case, c int, ev protocol.HoldEvent) {
-	if w.log != nil {
-		w.noteText("C%d hold: %s -> %s", c, holdEvents[ev.Kind], w.caller(k, c))
-	}
 }
 
 func (w *World) left(at clock.Instant) string {
@@ -130,25 +107,27 @@ func (w *World) left(at clock.Instant) string {
 // caller tells how a caller stands.
 func (w *World) caller(k *Case, c int) string {
 	p := &w.Callers[c]
-	s := fmt.Sprintf("%s %v", name(w.current(c)), p.Contender.State)
+	s := fmt.Sprintf("%s %v", name(w.current(c)), p.State)
 	switch {
 	case p.Crashed:
 		return s + " crashed"
-	case p.Held:
-		s += fmt.Sprintf(" HOLD %v until %s token %d", p.Hold.State, w.left(p.Hold.Until), p.Token)
-		if p.Hold.Shared {
+	case p.over():
+		s += fmt.Sprintf(" (%v)", p.Why)
+	case p.live() || p.kept():
+		s += fmt.Sprintf(" until %s token %d", w.left(p.Until), p.Token)
+		if p.Want.Shared {
 			s += " shared"
 		}
-		if p.Hold.Due {
-			s += " renew in " + w.left(p.Hold.RenewAt)
+		if p.Due {
+			s += " renew in " + w.left(p.RenewAt)
 		}
 	case p.contends():
-		s += fmt.Sprintf(" #%d next in %s", p.Contender.Round, w.left(p.Contender.AskAt))
-		if p.Contender.State == protocol.Minority {
-			s += " back off in " + w.left(p.Contender.BackOffAt)
+		s += fmt.Sprintf(" #%d next in %s", p.Round, w.left(p.AskAt))
+		if p.State == attempt.Minority {
+			s += " back off in " + w.left(p.GiveBackAt)
 		}
 		for i, m := range k.masters(c) {
-			if x := &p.Contender.Masters[i]; x.Voted {
+			if x := &p.Attempt.Masters[i]; x.Voted {
 				s += fmt.Sprintf(" m%d:%s", w.Masters[m].Name, w.left(x.Until))
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -14,7 +14,6 @@ const (
 	maxMasters  = 5
 	maxCallers  = 4
 	maxMessages = 96
-	maxRenewals = 8 // of one hold, under way
 	maxEntries  = 3 // of one hold
 )
 
@@ -49,41 +48,31 @@ type World struct {
 // Caller is one who wants the lock: first a contender, then a hold, then gone, and maybe back.
 // Its client is its own, unless the case says that callers stand in line.
 type Caller struct {
-	Contender protocol.Contender
-	Last      uint32 // its last owner, of those that were its own
-	Since     int64  // when it began to wait: its place in the queue
-	Placed    bool   // nobody who came later may be let in before it
+	attempt.Attempt
+	masters [maxMasters]attempt.Master // of the attempt
+	rounds  [maxRounds]attempt.Round
+	Last    uint32 // its last owner, of those that were its own
+	Since   int64  // when it began to wait: its place in the queue
+	Placed  bool   // nobody who came later may be let in before it
 
-	protocol.Entries[uint8]      // since a contender has won: the hold, and who shares it
-	entries                      // what is known of them otherwise
-	Held                    bool // there is one
-	Forced                  bool // a lock of its owner was freed by force: it may not exclude anybody
-	Barred                  bool // that was when it held the lock: it is not to come back
-	Token                   int64
-	Renewals                [maxRenewals]Renewal
-	Meant                   bool // a renewal is about to be made: the hold lasted when its client looked
+	entries                 // what is known of them otherwise
+	Forced  bool            // a lock of its owner was freed by force: it may not exclude anybody
+	Barred  bool            // that was when it held the lock: it is not to come back
+	Meant   bool            // a renewal is about to be made: the hold lasted when its client looked
+	Marks   [maxRounds]mark // of its rounds, in their order
 
 	Joined           bool // a first half: it is one hold with the second
 	Raising          bool // a half: its counters are being raised to the token of the other
-	Raised, Unraised protocol.Set
-
-	Parting  bool          // it gave the hold back, which may stay with its client: that has yet to see
-	Keeping  bool          // what it had stays with its client
-	Kept     protocol.Kept // what may stay; no token is left of what was handed off
-	KeepOver int64         // the tick until which it does
-	Wanted   bool          // somebody else is known to want it
+	Raised, Unraised attempt.Set
 
 	Crashed, Asleep bool
 	clocks
 }
 
-// Renewal is one that is under way. It is done when every master has answered, or will not.
-type Renewal struct {
-	Used bool
-	protocol.Renewal
-	Later  bool         // it was sent when all was known that is
-	Old    bool         // it was sent for a hold of this owner that has ended, and is told what becomes of it
-	Denied protocol.Set // masters that said that they do not have the hold
+// mark is what is known of a round that the protocol is not asked for.
+type mark struct {
+	Later  bool        // it was sent when all was known that is
+	Denied attempt.Set // masters that said that they do not have the hold
 }
 
 // Master is one of them: a process with a lock or a semaphore in it.
@@ -126,37 +115,36 @@ func millis(ticks int64) int64 { return ticks * tick.Milliseconds() }
 // current is the last owner of caller c.
 func (w *World) current(c int) twin.Owner { return owner(c, w.Callers[c].Last) }
 
-// contends reports whether caller c has a contender that is not over.
+// contends reports whether the caller wants the lock, and does not have it.
 func (c *Caller) contends() bool {
-	return c.Contender.State != protocol.Idle && !c.Contender.Over()
+	switch c.State {
+	case attempt.Asking, attempt.Waiting, attempt.Minority, attempt.Paused, attempt.Settling:
+		return true
+	}
+	return false
 }
 
-// live reports whether there is a hold that has not ended.
-func (c *Caller) live() bool { return c.Held && c.Hold.Live() }
+// live reports whether it has the lock, kept whether its client keeps that for it, and over whether it was in either,
+// or may have been, and is no more.
+func (c *Caller) live() bool { return c.State == attempt.Held }
+func (c *Caller) kept() bool { return c.State == attempt.Kept }
+func (c *Caller) over() bool { return c.State == attempt.Ended }
 
 // renewing reports whether answers to a renewal of the hold are still to come.
 func (c *Caller) renewing() bool {
-	return slices.ContainsFunc(c.Renewals[:], func(r Renewal) bool { return r.Used && !r.Old })
+	return slices.ContainsFunc(c.Rounds, func(r attempt.Round) bool {
+		return r.Command == attempt.Extend && !r.Settled
+	})
 }
-
-// awaits reports whether answers to any renewal are still to come.
-func (c *Caller) awaits() bool {
-	return slices.ContainsFunc(c.Renewals[:], func(r Renewal) bool { return r.Used })
-}
-
-// unsettled reports whether a renewal is about to be made, or was made and not sent.
-func (c *Caller) unsettled() bool { return c.Meant || c.Unsent > 0 }
 
 // gone reports whether the caller wants nothing, and has nothing.
-func (c *Caller) gone() bool {
-	return c.Crashed || c.Contender.Over() && !c.live() && !c.unsettled() && !c.Parting && !c.Keeping
-}
+func (c *Caller) gone() bool { return c.Crashed || c.over() }
 
 // valid reports whether the caller has the lock, as far as it can know: where clocks have gained on its own, it
 // cannot until it is told.
 func (c *Caller) valid(now int64) bool {
 	return c.live() && !c.Forced && !c.Doubt && c.Gained == [maxMasters]uint8{} &&
-		instant(now-int64(c.Behind)).Left(c.Hold.Until) > 0
+		instant(now-int64(c.Behind)).Left(c.Until) > 0
 }
 
 // copyTo copies what a case uses of w. A World has room for all of them, and most of it is empty.
@@ -165,7 +153,9 @@ func (w *World) copyTo(to *World, k *Case) {
 	to.wrong, to.cut, to.log = w.wrong, w.cut, w.log
 	for c := range k.Callers {
 		to.Callers[c] = w.Callers[c]
-		to.Callers[c].List = to.Callers[c].room[:len(w.Callers[c].List)]
+		to.Callers[c].Entries = to.Callers[c].room[:len(w.Callers[c].Entries)]
+		to.Callers[c].Attempt.Masters = to.Callers[c].masters[:len(w.Callers[c].Attempt.Masters)]
+		to.Callers[c].Rounds = to.Callers[c].rounds[:len(w.Callers[c].Rounds)]
 	}
 	for m := range k.Masters {
 		from, to := &w.Masters[m], &to.Masters[m]

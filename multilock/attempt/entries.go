@@ -1,0 +1,199 @@
+package attempt
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+)
+
+// Who share a hold. Its owner enters it again, and each entry is given back once, the hold with the last of them.
+// Each says for itself whether it wants the hold renewed, and for how long: what one wants goes with it.
+//
+// The masters keep the hold count, and a majority must confirm it to an entry. An entry that is asked for counts
+// there until they have not. They are told one count at a time: what changes meanwhile goes with the next.
+
+// Wish is how a hold is to be renewed.
+type Wish struct {
+	Watched bool          // until it is given back
+	Lease   time.Duration // that a renewal is for
+	For     time.Duration // no renewal is due so long after the beginning or later; 0: there is no limit
+	Limit   clock.Instant // that is so then, from the beginning on
+}
+
+// limits reports whether no renewal is due at an instant any more.
+func (w *Wish) limits(at clock.Instant) bool { return w.For > 0 && reached(at, w.Limit) }
+
+// with returns the wish of both: a hold is renewed as long as either wants it.
+func (w Wish) with(other Wish) Wish {
+	switch {
+	case !other.Watched:
+		return w
+	case !w.Watched:
+		return other
+	}
+	w.Lease = max(w.Lease, other.Lease)
+	if w.For == 0 || other.For == 0 {
+		w.For = 0
+	}
+	if other.Limit.Sub(w.Limit) > 0 {
+		w.Limit = other.Limit
+	}
+	return w
+}
+
+// EntryState is where an [Entry] stands.
+type EntryState uint8
+
+const (
+	// Asked: the masters are yet to confirm it.
+	Asked EntryState = iota
+	// Confirmed by them: it counts until it is given back.
+	Inside
+	// Leaked: nobody can give it back any more. Work that it protects may still be going on, so it counts;
+	// but it wants no more renewals.
+	Leaked
+)
+
+// Entry is one of the callers of an owner that share a hold.
+type Entry struct {
+	Key   any
+	State EntryState
+	Round uint32 // that asks for it, 0: none does yet
+	Wish
+}
+
+// begin begins an entry that is confirmed.
+func (e *Entry) begin(now clock.Instant) {
+	e.State, e.Limit = Inside, now.Add(e.For)
+}
+
+// enter has another caller of the owner share the hold, once a majority confirms it, or take over what is kept. A
+// reader's hold is no writer's.
+func (c *Attempt) enter(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	switch {
+	case c.State == Kept:
+		c.takeOver(conf, now, ev, out)
+	case c.State == Held && (ev.Shared || !c.Want.Shared):
+		c.Entries = append(c.Entries, Entry{Key: ev.Key, Wish: ev.Wish})
+		c.count(conf, now, out)
+	}
+}
+
+// leave takes an entry away. With the last one the caller gives up, or the hold is given back.
+func (c *Attempt) leave(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	i := c.Find(ev.Key)
+	if i >= 0 {
+		c.remove(i)
+	}
+	switch {
+	case c.State == Idle: // nobody has been asked for it yet
+		c.over(conf, now, out)
+	case c.State == Ended, i < 0:
+	case c.State != Held:
+		c.over(conf, now, out)
+	default:
+		c.changed(conf, now, ev, out)
+	}
+}
+
+// changed has the hold go on with the entries that are left.
+func (c *Attempt) changed(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	if len(c.Entries) == 0 {
+		c.giveBack(conf, now, ev, out)
+		return
+	}
+	c.wish()
+	c.schedule(conf, now, ev.Trip)
+	c.count(conf, now, out)
+}
+
+// count has the masters set the hold count, unless they have it, or have yet to answer to another one.
+func (c *Attempt) count(conf *Config, now clock.Instant, out *Effects) {
+	for i := range c.Rounds {
+		if r := &c.Rounds[i]; r.Command == Count && !r.Settled {
+			return
+		}
+	}
+	r := Round{Command: Count, Count: int32(len(c.Entries))}
+	for i := range c.Entries {
+		if e := &c.Entries[i]; e.State == Asked {
+			e.Round = c.Round + 1
+			r.Lease = max(r.Lease, e.Lease)
+		}
+	}
+	if r.Count == c.Counted && r.Lease == 0 {
+		return
+	}
+	c.Counted = r.Count
+	c.send(now, All(conf.Masters), r, out)
+}
+
+// counted has those entries inside that a round has asked for, if it was confirmed, and takes them away otherwise.
+func (c *Attempt) counted(conf *Config, now clock.Instant, round uint32, confirmed bool, ev *Event, out *Effects) {
+	for i := len(c.Entries) - 1; i >= 0; i-- {
+		switch e := &c.Entries[i]; {
+		case e.State != Asked || e.Round != round:
+		case confirmed:
+			e.begin(now)
+		default:
+			c.remove(i)
+		}
+	}
+	c.changed(conf, now, ev, out)
+}
+
+// remove takes an entry out of the list.
+func (c *Attempt) remove(i int) {
+	last := len(c.Entries) - 1
+	copy(c.Entries[i:], c.Entries[i+1:])
+	c.Entries[last] = Entry{} // so that it keeps nothing alive
+	c.Entries = c.Entries[:last]
+}
+
+// Find returns where an entry is in the list, -1 if it is not there.
+func (c *Attempt) Find(key any) int {
+	for i := range c.Entries {
+		if c.Entries[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Leak notes that nobody can give an entry back any more, which is in the list, and reports whether that is a
+// mistake: a hold that nobody wants renewed may be left to end by itself. It needs no instant.
+func (c *Attempt) Leak(key any) (mistake bool) {
+	for i := range c.Entries {
+		mistake = mistake || c.Entries[i].Watched
+	}
+	if mistake {
+		c.Entries[c.Find(key)].State = Leaked
+	}
+	c.wish()
+	return mistake
+}
+
+// wish has the hold renewed as its entries want it together from now on. Where they do not want it, or no longer when
+// the next renewal is due, it ends with its validity: that renewal is not made, unless it is the first of a hold that
+// was handed off.
+func (c *Attempt) wish() {
+	w := Wish{}
+	for i := range c.Entries {
+		if e := &c.Entries[i]; e.State == Inside {
+			w = w.with(e.Wish)
+		}
+	}
+	if !w.Watched {
+		w.Lease = c.Want.Lease
+		if c.Lease > 0 {
+			w.Lease = c.Lease
+		}
+	}
+	c.Wish = w
+	if c.Due && c.limits(c.RenewAt) {
+		c.Watched = false
+	}
+	if !c.Watched && !c.Short {
+		c.Due = false
+	}
+}

@@ -1,0 +1,439 @@
+package multilock
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+)
+
+// driver drives an [attempt.Attempt]: it turns what happens into events, and what they come to into commands.
+//
+// The way of a lock: Masters.Lock makes a driver, and start asks. stepLocked passes an event to the attempt, roundLocked
+// makes a command of the round that it wants sent, and flush sends that. A round takes the answers, each of which is the
+// next event. When the attempt is held, takeLocked makes a [Hold] of it for its caller. Unlock is an event as well, and
+// the release a round: until it is answered, or, if the client keeps the lock, until another caller takes it over.
+//
+// What leaves, leaves in the order of the steps that want it: a step appends to outbox, and whoever finds nobody
+// flushing sends what is there, without holding mu, since a node may answer before its Send returns. At the end of a
+// hold its entries are told before the release is sent, and the client forgets it after that.
+type driver struct {
+	m       *Masters
+	key     string
+	since   int64         // when its caller began to wait, by the masters' clocks, in µs; 0: it does not wait
+	decided chan struct{} // told when it is held, or has ended, and of a slot also when it has to wait; nil once somebody has it
+
+	mu    sync.Mutex
+	state attempt.Attempt
+	owner *script.Owner
+	hold  *Hold // that its caller has, or the last one had; nil before the first
+
+	ballot poll.Ballot         // the last answer of each master that was asked for the lock
+	raise  *round              // of the fencing counter, nil before the first
+	count  *round              // that sets the hold count, nil if none is under way
+	split  *poll.MajorityError // why the last try was lost, while it is Paused
+	visit  visit               // the watchdog's
+	trace  *attemptTrace       // nil: it is not traced
+
+	timer *time.Timer   // for what is due next, once something is
+	wakes clock.Instant // when it fires, if it is armed
+
+	outbox []message
+	stock  *stock        // to be told to the log by the next flush
+	idle   chan struct{} // closed when flushing ends, and when asked is set; nil: nobody waits for that
+
+	slot     bool // the lock is a slot of a semaphore
+	armed    bool
+	watching bool // Redisson's channel
+	flushing bool
+	asked    bool // the first of what it sends was sent
+	gathered bool // what it sends is left to Node.Flush
+
+	// Most locks are free, and need no more than this.
+	first        Hold
+	firstMessage [1]message
+	firstEntry   [1]attempt.Entry // its caller's, which is not yet in the attempt before start
+	firstRounds  [2]attempt.Round
+	masters      [5]attempt.Master
+}
+
+// message is what is to be done when its turn comes.
+type message struct {
+	hold *Hold // that it concerns, nil if none
+	cmd  *script.Command
+	to   node.Receiver
+	at   Set
+
+	ended   bool // the hold has: its entries are told first, and the client forgets it in the end
+	renewed bool // the hold was, or was not: the log may be told
+	ahead   bool // those ask first who are next in the client's line, or one of them follows
+	unkept  bool // it was kept, and the client forgets that in the end
+}
+
+// stock is what the last round came to: why is nil where enough masters answered.
+type stock struct{ why *poll.MajorityError }
+
+// newDriver makes a driver for key, as req wants it. Its place in the queue is since, if it waits. told is told what
+// becomes of it.
+func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan struct{}) *driver {
+	d := &driver{
+		m: m, key: key, since: micros(since), decided: told,
+		ballot: poll.Ballot{N: len(m.Nodes)}, visit: visit{index: unscheduled}, trace: req.trace.attempt(key),
+	}
+	_, slot := script.SlotOf(key)
+	d.slot = slot >= 0
+	d.state.Want = attempt.Want{
+		Lease: req.Lease, Wait: !since.IsZero(), Shared: req.Shared, Keep: m.conf.Keep > 0 && !req.Shared && !d.slot,
+	}
+	d.firstEntry[0] = attempt.Entry{Key: req.Entry, Wish: req.wish()}
+	d.state.Entries, d.state.Masters = d.firstEntry[:0], d.masters[:min(len(d.masters), len(m.Nodes))]
+	if len(m.Nodes) > len(d.masters) {
+		d.state.Masters = make([]attempt.Master, len(m.Nodes))
+	}
+	d.state.Rounds, d.outbox = d.firstRounds[:], d.firstMessage[:0]
+	return d
+}
+
+// line returns in which line of the client's callers its caller stands, if it waits.
+func (d *driver) line() string {
+	if d.slot {
+		semaphore, _ := script.SlotOf(d.key)
+		return script.Slots(semaphore)
+	}
+	return d.key
+}
+
+// start asks all masters for the lock, unless it was done before or given up.
+//
+// Cost: one script call on each master.
+func (d *driver) start() {
+	d.mu.Lock()
+	d.startLocked()
+	d.flush()
+}
+
+func (d *driver) startLocked() {
+	if d.state.State == attempt.Idle {
+		d.beginLocked(new(attempt.Event))
+	}
+}
+
+// beginLocked has the attempt start by ev.
+func (d *driver) beginLocked(ev *attempt.Event) *round {
+	d.owner = d.newOwnerLocked()
+	caller := &d.firstEntry[0]
+	ev.Kind, ev.Key, ev.Wish = attempt.Start, caller.Key, caller.Wish
+	return d.stepLocked(ev)
+}
+
+// follow sends a release of its client, which enters the caller into the queues of all masters. It does nothing, and is
+// false, if the caller was started before, or given up.
+//
+// Cost: one script call on each master, which the release costs anyway.
+func (d *driver) follow(release *message) bool {
+	d.mu.Lock()
+	if d.state.State != attempt.Idle {
+		d.mu.Unlock()
+		return false
+	}
+	ended, ev := release.to.(*round), attempt.Event{Follow: true}
+	ended.next = d.beginLocked(&ev)
+	entry := d.entryLocked(d.lastLocked(), ev.Told)
+	// Here, so that it goes before whatever is sent for the caller.
+	d.outbox = append(d.outbox, message{cmd: release.cmd.Entering(d.owner, entry), at: release.at, to: ended})
+	d.flush()
+	return true
+}
+
+// startIn is start after a delay, unless somebody else starts it.
+func (d *driver) startIn(delay time.Duration) {
+	if delay <= 0 {
+		d.start()
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state.State == attempt.Idle && d.timer == nil {
+		d.timer = time.AfterFunc(delay, d.fire)
+	}
+}
+
+// startAhead is start where what is sent is to be written with what is sent next, or by Node.Flush. Somebody else may be
+// starting it: it returns when the first round is sent.
+func (d *driver) startAhead() {
+	d.mu.Lock()
+	d.gathered = true
+	d.startLocked()
+	d.flush()
+	d.mu.Lock()
+	for d.flushing && !d.asked {
+		d.waitIdleLocked()
+	}
+	d.gathered = false
+	d.mu.Unlock()
+}
+
+// step passes ev to the attempt, and sends what follows.
+func (d *driver) step(ev *attempt.Event) {
+	d.mu.Lock()
+	d.stepLocked(ev)
+	d.flush()
+}
+
+// stepLocked passes ev to the attempt. It returns the round that follows, if any: flush sends it.
+func (d *driver) stepLocked(ev *attempt.Event) *round { return d.advanceLocked(ev, nil, nil) }
+
+// advanceLocked is stepLocked with the round whose answer ev is, and what is said of the end of the hold, if that is
+// what follows.
+func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *round) {
+	now := d.m.now()
+	ev.Trip, ev.Lot, ev.Told = d.m.RoundTrip(), rand.Uint32(), d.m.canBeTold()
+	before, old := d.state.State, d.owner
+	var out attempt.Effects
+	d.state.Step(&d.m.conf, now, ev, &out)
+	if w := d.m.Witness; w != nil {
+		w.Stepped(&d.state, &d.m.conf, now, ev, &out)
+	}
+	if d.trace != nil {
+		d.trace.steppedLocked(d, before, ev, &out)
+	}
+	if of != nil && out.Settled == of.number && out.Result != attempt.Pending {
+		d.settledLocked(of, out.Result)
+		if of.err != nil {
+			why = of.err
+		}
+	}
+	if out.NewOwner {
+		if d.state.State == attempt.Paused {
+			d.split = d.refusedLocked(nil)
+		}
+		d.owner, d.raise = d.newOwnerLocked(), nil
+	}
+	end := message{}
+	if before == attempt.Held && d.state.State != attempt.Held && d.hold != nil {
+		d.endLocked(ev, why)
+		end.hold, end.ended = d.hold, true
+	}
+	if before == attempt.Kept && d.state.State == attempt.Ended {
+		end.unkept = true
+	}
+	if out.Send != 0 {
+		sent = d.roundLocked(&out, ev.Told, end)
+	} else if end.ended || end.unkept {
+		d.outbox = append(d.outbox, end)
+	}
+	if out.NewOwner {
+		d.releaseLocked(old, &out)
+	}
+	if out.Stock {
+		d.stock = new(stock)
+		if out.Outage {
+			d.stock.why = d.refusedLocked(nil)
+		}
+	}
+	if d.state.State != before {
+		d.changedLocked(before, &out)
+	}
+	if d.state.Due || before == attempt.Held {
+		d.m.dog.schedule(d)
+	}
+	d.armLocked(now)
+	return sent
+}
+
+// changedLocked does what follows another state.
+func (d *driver) changedLocked(before attempt.State, out *attempt.Effects) {
+	switch d.state.State {
+	case attempt.Waiting, attempt.Minority:
+		if d.state.Want.Wait {
+			d.m.subscribe()
+		}
+		if d.slot && before == attempt.Asking {
+			d.tell()
+		}
+	case attempt.Held:
+		if before != attempt.Kept {
+			d.unwatchLocked()
+			d.tell()
+		}
+	case attempt.Ended:
+		if out.Send == 0 && d.owner != nil {
+			d.m.owners.forget(d.owner.ID)
+		}
+		d.unwatchLocked()
+		d.tell()
+	}
+}
+
+// tell wakes the caller.
+func (d *driver) tell() {
+	select {
+	case d.decided <- struct{}{}:
+	default:
+	}
+}
+
+// armLocked sets the timer for what is due next. Renewals move the end of a hold again and again: it is looked for when
+// the timer fires.
+func (d *driver) armLocked(now clock.Instant) {
+	at, ok := d.state.Wake()
+	switch {
+	case !ok && d.timer != nil:
+		d.timer.Stop()
+		d.armed = false
+	case !ok, d.armed && at == d.wakes:
+	case d.armed && d.state.State == attempt.Held && at.Sub(d.wakes) > 0:
+	case d.timer == nil:
+		d.armed, d.wakes = true, at
+		d.timer = time.AfterFunc(now.Left(at), d.fire)
+	default:
+		d.armed, d.wakes = true, at
+		d.timer.Reset(now.Left(at))
+	}
+}
+
+// fire does what is due. Once the client is closed, Close gives back what is kept.
+func (d *driver) fire() {
+	if d.m.Begin() {
+		defer d.m.End()
+	} else if d.is(attempt.Kept) {
+		return
+	}
+	d.wake()
+}
+
+// wake is fire for whoever keeps the client from being closed.
+func (d *driver) wake() {
+	d.mu.Lock()
+	d.armed = false // its time may have stood still
+	if d.state.State == attempt.Idle {
+		d.startLocked()
+	} else {
+		d.stepLocked(&attempt.Event{Kind: attempt.Due})
+	}
+	d.flush()
+}
+
+// flush sends what is in the outbox, unless somebody else does. The caller holds mu, which flush
+// unlocks.
+func (d *driver) flush() {
+	for !d.flushing && (len(d.outbox) > 0 || d.stock != nil) {
+		d.flushing = true
+		messages, news, gathered := d.outbox, d.stock, d.gathered
+		d.outbox, d.stock = nil, nil
+		d.mu.Unlock()
+		for i := range messages {
+			d.send(&messages[i], gathered)
+		}
+		if news != nil {
+			d.m.report(d.line(), news.why)
+		}
+		d.mu.Lock()
+		if d.flushing = false; !d.asked {
+			d.asked = true
+			d.idleLocked()
+		}
+		if clear(messages); d.outbox == nil {
+			d.outbox = messages[:0]
+		}
+	}
+	d.idleLocked()
+	d.mu.Unlock()
+}
+
+// idleLocked wakes whoever waits for the outbox.
+func (d *driver) idleLocked() {
+	if d.idle != nil {
+		close(d.idle)
+		d.idle = nil
+	}
+}
+
+// waitIdleLocked waits for idleLocked.
+func (d *driver) waitIdleLocked() {
+	if d.idle == nil {
+		d.idle = make(chan struct{})
+	}
+	idle := d.idle
+	d.mu.Unlock()
+	<-idle
+	d.mu.Lock()
+}
+
+// send does what is to be done for a message.
+func (d *driver) send(msg *message, gathered bool) {
+	if msg.ended {
+		msg.hold.tell()
+	}
+	if msg.ahead && d.m.startNext(d.key, msg) {
+		msg.cmd = nil // it was sent
+	}
+	if msg.cmd != nil {
+		d.m.Deliver(msg.cmd, msg.at, msg.to, gathered)
+	}
+	if msg.unkept {
+		d.m.unkeep(d)
+	}
+	if msg.renewed {
+		d.m.reportRenewal(msg.hold)
+	}
+	if msg.ended {
+		d.m.over(msg.hold)
+	}
+}
+
+// drainLocked waits until everything in the outbox is sent.
+func (d *driver) drainLocked() {
+	for d.flushing {
+		d.waitIdleLocked()
+	}
+}
+
+// drain waits until what was in the outbox is sent, by whomever.
+func (d *driver) drain() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.drainLocked()
+}
+
+// is reports whether it is in a state.
+func (d *driver) is(s attempt.State) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.state.State == s
+}
+
+// giveUp gives up what is not held yet, in the background: it leaves the queue and gives back what votes it has, behind
+// those who are next in the line. It returns once all is sent.
+//
+// Cost: one script call on each master.
+func (d *driver) giveUp() {
+	d.mu.Lock()
+	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key})
+	d.flush()
+	d.drain()
+}
+
+// conclude returns what a try that does not wait has come to, or gives it up and says why: with a [*poll.MajorityError],
+// or ErrClosed. cut is the error of a context that has ended.
+func (d *driver) conclude(req *Request, cut error) (*Hold, error) {
+	d.mu.Lock()
+	if h := d.takeLocked(req); h != nil {
+		d.flush()
+		return h, nil
+	}
+	why := error(poll.ErrClosed)
+	if cut != poll.ErrClosed {
+		if reason := d.reasonLocked(cut); reason != nil {
+			why = reason
+		}
+	}
+	d.mu.Unlock()
+	d.giveUp()
+	return nil, why
+}

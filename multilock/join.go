@@ -1,0 +1,99 @@
+package multilock
+
+import (
+	"context"
+
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
+	"example.com/redlock/quorum"
+)
+
+// Join makes one hold of two that the client has of one name at two sets of masters. If either is lost,
+// so is the other. Both have the larger of their fencing tokens, and the counters of a majority in each
+// set are not below it, so the next hold's token is larger in whichever set that is taken. Slots keep
+// tokens of their own.
+//
+// ErrLost: one was lost, or was joined with a hold that has ended, so it has shown its token to somebody
+// while the name may have had another holder in between. Both have ended then. ErrNoQuorum: too few
+// masters answered. ErrClosed: the client was closed.
+//
+// Cost: none where the tokens are the same, otherwise one script call on each master of one set.
+func Join(ctx context.Context, a, b *Hold) error {
+	if !a.bind(b) || !b.bind(a) {
+		why := poll.Fail("lock", a.key, poll.ErrLost)
+		a.lose(why)
+		b.lose(why)
+		return why
+	}
+	if a.isPermit() {
+		return nil
+	}
+	if a.Token() > b.Token() {
+		a, b = b, a
+	}
+	return a.raiseTo(ctx, b.Token())
+}
+
+// isPermit reports whether it is a slot of a semaphore.
+func (h *Hold) isPermit() bool { return h.slot }
+
+// bind notes that h is lost when other is, and the other way round. It reports false if h has ended or
+// was bound to another.
+func (h *Hold) bind(other *Hold) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.bound == nil {
+		h.bound = other
+	}
+	return h.bound == other && h.liveLocked()
+}
+
+// raiseTo makes token the fencing token of the hold, once no fencing counter of a majority of the masters
+// is below it.
+func (h *Hold) raiseTo(ctx context.Context, token int64) error {
+	h.mu.Lock()
+	owner, lease := h.driver.owner, h.state.Lease
+	if token <= h.state.Last() {
+		h.token = max(h.token, token)
+		h.mu.Unlock()
+		return nil
+	}
+	if w := h.m.Witness; w != nil {
+		w.Joins(&h.state, token)
+	}
+	h.mu.Unlock()
+	if !h.m.Begin() {
+		return poll.ErrClosed
+	}
+	defer h.m.End()
+	reached := func(b *poll.Ballot) (yes, no int) {
+		for i := range b.N {
+			switch a := b.At(i); {
+			case !b.In.Has(i):
+			case a.Outcome == script.Done, a.Outcome == script.Refused && a.Token >= token:
+				yes++
+			default:
+				no++
+			}
+		}
+		return yes, no
+	}
+	p := h.m.NewPoll(func(b *poll.Ballot) bool {
+		yes, no := reached(b)
+		return quorum.Vote(b.N, yes, no) != quorum.Pending
+	})
+	p.Told = h.trace.agrees(h.Owner(), token)
+	h.m.Send(owner.Raise(lease, token), h.m.All(), p)
+	b, cut := p.Wait(ctx)
+	if yes, _ := reached(b); !h.m.Majority(yes) {
+		return h.m.Lost("lock", h.key, b, poll.ErrNoQuorum, cut, nil)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.token = token
+	h.state.Token, h.state.Spare = token, 0
+	if w := h.m.Witness; w != nil {
+		w.Changed(&h.state)
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package multilock
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
+)
+
+// What the masters publish to a client.
+
+// gather is how long the next round waits after a subscription began to work: those to the other
+// masters will begin soon.
+const gather = 20 * time.Millisecond
+
+// met is told which owner keeps callers that wait from key.
+func (m *Masters) met(key string, owner string) {
+	if !m.Foreign(owner) {
+		return
+	}
+	var kept time.Duration
+	m.mu.Lock()
+	n, now := m.names[key], clock.Now()
+	if n != nil && n.blocker == owner {
+		kept = now.Sub(n.since)
+	} else if n != nil {
+		n.blocker, n.since = owner, now
+	}
+	m.mu.Unlock()
+	m.Blocked(key, owner, kept)
+}
+
+// subscriptions are what the masters publish to this client.
+type subscriptions struct {
+	work atomic.Uint32 // the set of masters where they work
+
+	mu    sync.Mutex
+	begun bool
+}
+
+// subscribe begins to subscribe to what the masters publish to this client, unless that was done
+// before. Contenders are told as soon as it works.
+func (m *Masters) subscribe() {
+	m.subs.mu.Lock() // until it is done: whoever calls it may watch a channel next
+	defer m.subs.mu.Unlock()
+	if m.subs.begun {
+		return
+	}
+	m.subs.begun = true
+	for i, n := range m.Nodes {
+		n.Subscribe(m.ID, m, i)
+	}
+}
+
+// canBeTold reports whether a majority of the masters can tell this client that they handed a lock
+// off to it.
+func (m *Masters) canBeTold() bool {
+	return m.Majority(Set(m.subs.work.Load()).Len())
+}
+
+// HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
+// released: the release that the owner sent should come after the hand-off, but may not at a master
+// that does not let old connections be killed.
+func (m *Masters) HandedOff(i int, h script.HandOff) {
+	if m.Witness != nil {
+		defer m.Witness.Message(i, h)()
+	}
+	if d := m.owners.find(h.Owner); d == nil || d.key != h.Key {
+		m.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner, h.Token), poll.Nobody{}, i)
+	} else {
+		d.handedOff(i, h)
+	}
+}
+
+// Freed implements [node.Subscriber].
+func (m *Masters) Freed(i int, key string) {
+	if name, slot := script.SlotOf(key); slot >= 0 {
+		m.mu.Lock()
+		s := m.semaphores[script.Slots(name)]
+		m.mu.Unlock()
+		if s != nil {
+			s.freed(i, slot)
+		}
+	}
+	for _, d := range m.owners.all(func(d *driver) bool { return d.key == key }) {
+		d.step(&attempt.Event{Kind: attempt.Hint, Delay: m.conf.Settle})
+	}
+}
+
+// Subscribed implements [node.Subscriber]. Messages may have been lost, and places in the queue as
+// well, since nobody was there to be told.
+func (m *Masters) Subscribed(i int, on bool) {
+	bit, delay := uint32(1)<<i, gather
+	if on {
+		m.subs.work.Or(bit)
+	} else {
+		m.subs.work.And(^bit)
+	}
+	if !on || Set(m.subs.work.Load()) == m.All() {
+		delay = m.conf.Settle
+	}
+	if !m.canBeTold() {
+		m.recall(m.All())
+	}
+	for _, d := range m.owners.all(func(*driver) bool { return true }) {
+		d.step(&attempt.Event{Kind: attempt.Hint, Delay: delay})
+	}
+}
