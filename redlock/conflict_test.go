@@ -552,6 +552,35 @@ func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
 	}
 }
 
+// TestATryMustBeEstablishedToWin: a process that was cut off for longer than its term while it tried looks again before
+// it has the lock.
+func TestATryMustBeEstablishedToWin(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		wires, pools := wired(fleet, 3, 2*time.Millisecond)
+		c := open(t, fleet, redlock.Config{Pools: pools, Lease: 2 * time.Minute, MaxLease: 2 * time.Minute, NodeTimeout: time.Minute})
+		use(t, c, "job")
+		tried := make(chan *redlock.Hold, 1)
+		go func() {
+			hold, err := c.TryLock(t.Context(), "job")
+			expect(t, "TryLock", err)
+			tried <- hold
+		}()
+		time.Sleep(3 * time.Millisecond)
+		cut(wires, true) // the answers are on their way
+		time.Sleep(40 * time.Second)
+		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+		cut(wires, false)
+		time.Sleep(5 * time.Second)
+		if len(tried) > 0 {
+			t.Error("it has the lock before it has looked again")
+		}
+		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+		mine := <-tried
+		expectAlive(t, mine)
+		unlock(t, mine)
+	})
+}
+
 // wired returns pools of the first n masters over wires of their own, on which everything takes lag.
 func wired(fleet *redlocktest.Fleet, n int, lag time.Duration) (wires []*redlocktest.Wire, pools []*redis.Pool) {
 	for i := range n {

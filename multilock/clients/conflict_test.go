@@ -70,6 +70,30 @@ func TestALookEstablishesNobody(t *testing.T) {
 	})
 }
 
+// TestALookElsewhereEstablishesNobodyAgain: a client whose term has ended gives its masters time to come back before it
+// is established again. The look for a lock at another set of its process gives them none.
+func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sets Sets
+		var all [2]*Directory
+		for i := range all {
+			all[i], _ = directoryOf(t, redlocktest.Start(t, 3))
+			all[i].Spread(Part{Of: &sets})
+			all[i].id.Name, all[i].by = "test", "x"
+		}
+		if err := all[1].Admit(t.Context(), "a"); err != nil || !all[1].Admitted() {
+			t.Fatalf("the other set: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if err := all[0].Admit(t.Context(), "b"); err != nil {
+			t.Fatal(err)
+		}
+		if all[1].Admitted() {
+			t.Error("the look at its masters has established it again")
+		}
+	})
+}
+
 // What a cache keeps is bounded, however many clients it meets.
 func TestTheCacheIsBounded(t *testing.T) {
 	var c cache
