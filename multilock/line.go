@@ -122,7 +122,8 @@ func (m *Masters) leave(w *waiter) {
 	if len(n.line.waiters) == 0 {
 		m.ungranted.ends(w.line) // nobody would be told of the end
 	}
-	if w.driver = nil; why != nil {
+	d, w.driver = w.driver, nil // a release may have made it one meanwhile
+	if why != nil {
 		n.why = why
 	}
 	m.tidyLocked(w.line)
