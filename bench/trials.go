@@ -56,6 +56,10 @@ func allTrials() (all []trial) {
 		add("parallel", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit"},
 			trial{setting: strconv.Itoa(n), title: counted(n, "goroutine") + ", each on names of its own", clients: 1, measure: measureParallel(n)})
 	}
+	add("far", []string{"redlock", "redsync-ff", "redsync", "limit"}, trial{
+		setting: "1", title: fmt.Sprintf("one caller, fresh names, and masters to which a round trip takes %v longer: a relay holds back what passes", away),
+		measure: measureFar, // it opens the client
+	})
 	add("handoff", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1"}, trial{
 		setting: "2",
 		title:   "two clients take turns on one name, held for 5 to 15 ms, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns",
