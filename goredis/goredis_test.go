@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http/httptest"
 	"path/filepath"
@@ -62,7 +61,7 @@ func TestConfig(t *testing.T) {
 	secure, err := tls.Listen("tcp", "127.0.0.1:0", certified.TLS)
 	check.OK(t, err)
 	defer secure.Close()
-	go relay(secure, s.address)
+	check.Relay(t, secure, s.address)
 	asked := context.Canceled
 	check.OK(t, s.Do(t.Context(), "ACL", "SETUSER", "nobody", "on", "nopass", "~*", "&*", "+@all").Err())
 	for _, tt := range []struct {
@@ -206,25 +205,4 @@ type stream struct{}
 
 func (stream) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
 	return auth.NewBasicCredentials("", "secret"), func() error { return nil }, nil
-}
-
-// relay carries bytes from whoever connects to address, until the listener closes.
-func relay(listener net.Listener, address string) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", address)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		for from, to := range map[net.Conn]net.Conn{client: server, server: client} {
-			go func() {
-				_, _ = io.Copy(to, from)
-				to.Close()
-			}()
-		}
-	}
 }
