@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,19 +19,26 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// gate holds up the scripts that a client calls on one of its masters while it is shut.
+// gate holds up the scripts that a client calls on one of its masters while it is shut, and notes them.
 type gate struct {
-	open  atomic.Value // a channel: closed while it is open
-	first atomic.Value // the script call that was written first after it was shut
-	once  atomic.Bool  // it was shut
+	open atomic.Value // a channel: closed while it is open
+
+	mu    sync.Mutex
+	calls []string // as they were written
 }
 
 // shut shuts the gate until open is called.
 func (g *gate) shut() (open func()) {
 	wait := make(chan struct{})
 	g.open.Store(wait)
-	g.once.Store(true)
 	return func() { close(wait) }
+}
+
+// passed returns the calls that were written so far.
+func (g *gate) passed() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.calls)
 }
 
 // gated is a connection through a gate.
@@ -41,30 +50,40 @@ type gated struct {
 func (c *gated) Write(p []byte) (int, error) {
 	if bytes.Contains(p, []byte("EVALSHA")) {
 		<-c.gate.open.Load().(chan struct{})
-		if c.gate.once.Load() {
-			c.gate.first.CompareAndSwap(nil, string(p))
-		}
+		c.gate.mu.Lock()
+		c.gate.calls = append(c.gate.calls, string(p))
+		c.gate.mu.Unlock()
 	}
 	return c.Conn.Write(p)
 }
 
-// gated makes a client with a gate before master i.
+// gated makes a client, and returns the gate before master i.
 func (fx *fixture) gated(t *testing.T, i int) (*Masters, *gate) {
 	t.Helper()
-	g := new(gate)
-	g.open.Store(closedChan)
+	m, gates := fx.gates(t)
+	return m, gates[i]
+}
+
+// gates makes a client with a gate before each master.
+func (fx *fixture) gates(t *testing.T) (*Masters, []*gate) {
+	t.Helper()
 	pools := fx.Pools()
-	pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		conn, err := fx.Master(i).Dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return redis.NewConn(&gated{conn, g}, 0, 0), nil
-	}}
+	gates := make([]*gate, len(pools))
+	for i := range pools {
+		gates[i] = new(gate)
+		gates[i].open.Store(closedChan)
+		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := fx.Master(i).Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return redis.NewConn(&gated{conn, gates[i]}, 0, 0), nil
+		}}
+	}
 	m := connect(fx.Fleet, pools, node.Config{})
 	t.Cleanup(func() { m.Close() })
 	synctest.Wait() // connected
-	return m, g
+	return m, gates
 }
 
 // The commands of a contest leave in the order of its steps, whoever makes them: a release never overtakes
@@ -113,13 +132,18 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			return m
 		},
 		"given up while a release that enters it is on its way": func(t *testing.T, fx *fixture) *Masters {
-			m, gate := fx.gated(t, 0)
+			m, gates := fx.gates(t)
 			hold := fx.take(t, m, "k")
 			first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
 			time.Sleep(time.Second) // subscribed
 			unlock(t, hold)
 			hold = first.wantHold(t, "the next caller")
-			open := gate.shut()
+			synctest.Wait() // all masters have heard of the release
+			var before []int
+			for _, g := range gates {
+				before = append(before, len(g.passed()))
+			}
+			open := gates[0].shut()
 			go hold.Unlock(t.Context(), first.entry)
 			synctest.Wait()
 			second.cancel()
@@ -127,8 +151,11 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			open()
 			<-second.done
 			synctest.Wait()
-			if call := gate.first.Load().(string); !strings.Contains(call, hold.Owner()) {
-				t.Errorf("it has left the queue before it was entered: %q", call)
+			// The first master holds up the one who sends: the others are sent nothing ahead of it.
+			for i, g := range gates {
+				if call := g.passed()[before[i]]; !strings.Contains(call, hold.Owner()) {
+					t.Errorf("at master %d it has left the queue before it was entered: %q", i, call)
+				}
 			}
 			return m
 		},
