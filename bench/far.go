@@ -69,7 +69,8 @@ func (f *fleet) far(ctx context.Context) (far *fleet, stop func() error, err err
 	return &copied, stop, nil
 }
 
-// relay relays to the addresses, and prints its own for each, until the process is killed.
+// relay relays to the addresses, and prints its own for each, until the process is killed. The wires of the trials
+// (integration/wire) wait by the timers of the runtime: with them an acquire took 2.6 ms, and with these 1.0.
 func relay(addresses []string) error {
 	for _, to := range addresses {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -25,7 +25,7 @@ func Join(ctx context.Context, a, b *Hold) error {
 		b.lose(why)
 		return why
 	}
-	if a.isPermit() {
+	if a.slot {
 		return nil
 	}
 	if a.Token() > b.Token() {
@@ -33,9 +33,6 @@ func Join(ctx context.Context, a, b *Hold) error {
 	}
 	return a.raiseTo(ctx, b.Token())
 }
-
-// isPermit reports whether it is a slot of a semaphore.
-func (h *Hold) isPermit() bool { return h.slot }
 
 // bind notes that h is lost when other is, and the other way round. It reports false if h has ended or
 // was bound to another.

@@ -151,7 +151,7 @@ func (h *Hold) renewFor(ctx context.Context, e Entry, what redlocktrace.Renewal,
 		return poll.ErrClosed
 	}
 	defer h.m.End()
-	if ev.Kind == attempt.Downgrade && h.isPermit() {
+	if ev.Kind == attempt.Downgrade && h.slot {
 		return poll.Fail(string(what), h.Name(), errPermit)
 	}
 	for again := true; ; again = false {

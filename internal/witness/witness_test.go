@@ -49,13 +49,28 @@ func (d *driver) answered(n uint32) func(i int, a script.Answer) {
 	}
 }
 
+// yes is what a master answers that grants or confirms.
+var yes = script.Answer{Outcome: script.Done, Token: 9}
+
+// win asks for the lock, which two masters grant.
+func (d *driver) win() {
+	d.send(d.ask(1), 0b111, d.answered(1))
+	d.answers.Answer(0, yes)
+	d.answers.Answer(1, yes)
+}
+
+// renew sends a renewal, as round n.
+func (d *driver) renew(n uint32) {
+	d.step(attempt.Event{Kind: attempt.Renew})
+	d.send(script.Renew(lease, []script.Renewal{{Owner: d.owner, Count: 1, Token: 9}}), 0b111, d.answered(n))
+}
+
 func (d *driver) ask(round uint64) *script.Command {
 	return d.owner.AcquireOrRegister(lease, script.QueueEntry{Round: round, Since: 7, Lease: d.c.Rounds[len(d.c.Rounds)-1].Lease, Proposal: 9})
 }
 
 // TestWitness: it finds what a driver does otherwise than its machine wants, and nothing in one that does it.
 func TestWitness(t *testing.T) {
-	yes := script.Answer{Outcome: script.Done, Token: 9}
 	for _, test := range []struct {
 		name string
 		do   func(d *driver)
@@ -79,26 +94,18 @@ func TestWitness(t *testing.T) {
 			d.answers.Answer(2, yes)
 		}, "which nobody wants"},
 		{"a renewal is not sent", func(d *driver) {
-			d.send(d.ask(1), 0b111, d.answered(1))
-			d.answers.Answer(0, yes)
-			d.answers.Answer(1, yes)
+			d.win()
 			d.step(attempt.Event{Kind: attempt.Renew})
 		}, "was not sent"},
 		{"a renewal", func(d *driver) {
-			d.send(d.ask(1), 0b111, d.answered(1))
-			d.answers.Answer(0, yes)
-			d.answers.Answer(1, yes)
-			d.step(attempt.Event{Kind: attempt.Renew})
-			d.send(script.Renew(lease, []script.Renewal{{Owner: d.owner, Count: 1, Token: 9}}), 0b111, d.answered(2))
+			d.win()
+			d.renew(2)
 			d.answers.Answer(0, yes)
 		}, ""},
 		{"a renewal that is forgotten is answered behind the end", func(d *driver) {
-			d.send(d.ask(1), 0b111, d.answered(1))
-			d.answers.Answer(0, yes)
-			d.answers.Answer(1, yes)
+			d.win()
 			for n := range uint32(2) {
-				d.step(attempt.Event{Kind: attempt.Renew})
-				d.send(script.Renew(lease, []script.Renewal{{Owner: d.owner, Count: 1, Token: 9}}), 0b111, d.answered(2+n))
+				d.renew(2 + n)
 				d.answers.Answer(0, yes)
 				d.answers.Answer(1, yes)
 			}

@@ -172,7 +172,7 @@ func (c *Attempt) answer(conf *Config, now clock.Instant, ev *Event, out *Effect
 	m, r := &c.Masters[ev.Master], c.round(ev.Round)
 	m.Open--
 	asked := r == nil || r.Command == Ask || r.Command == Register
-	// Who waits stands in the queue of a master that said no.
+	// A caller that waits stands in the queue of a master that said no.
 	m.Reached = m.Reached || ev.Outcome.mayHold() || asked && c.Want.Wait && ev.Outcome == No
 	switch {
 	case c.contends():

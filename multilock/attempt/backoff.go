@@ -71,8 +71,8 @@ func (c *Attempt) yield(conf *Config, now clock.Instant, ev *Event, out *Effects
 
 // giveWay gives back what the owner has, and enters the queue again as a new one.
 //
-// Others give way at the same time. Whoever the answers name has just been handed the lock, for a while: they do not say
-// that the next round cannot win. If that only kept the caller in the queue, it could not confirm a hand-off that it
+// Others give way at the same time. The owner that the answers name has just been handed the lock, for a while: they do
+// not say that the next round cannot win. If that only kept the caller in the queue, it could not confirm a hand-off that it
 // crosses.
 func (c *Attempt) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.BackOffs++

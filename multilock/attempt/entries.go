@@ -6,7 +6,7 @@ import (
 	"example.com/redlock/clock"
 )
 
-// Who share a hold. Its owner enters it again, and each entry is given back once, the hold with the last of them.
+// The entries that share a hold. Its owner enters it again, and each entry is given back once, the hold with the last.
 // Each says for itself whether it wants the hold renewed, and for how long: what one wants goes with it.
 //
 // The masters keep the hold count, and a majority must confirm it to an entry. An entry that is asked for counts

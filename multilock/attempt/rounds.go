@@ -237,7 +237,7 @@ func (c *Attempt) askSoon(conf *Config, now clock.Instant, ev *Event, d time.Dur
 	c.sooner(conf, now, ev, d)
 }
 
-// sooner makes the next round due after d at the latest, unless that is in vain.
+// sooner makes the next round due after d at the latest, unless nothing can be won then.
 func (c *Attempt) sooner(conf *Config, now clock.Instant, ev *Event, d time.Duration) {
 	if at := now.Add(max(d, conf.Settle)); at.Left(c.AskAt) > 0 && !TooShort(c.Want.Lease, ev.Trip) {
 		c.AskAt = at

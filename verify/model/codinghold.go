@@ -4,7 +4,7 @@ import (
 	"example.com/redlock/multilock/attempt"
 )
 
-// Who shares what a caller has, and what it knows of clocks, as a part of a state.
+// The entries of what a caller has, and what it knows of clocks, as a part of a state.
 
 // entries codes who shares a hold.
 func (c *coder) entries(caller int, of *Caller) {
