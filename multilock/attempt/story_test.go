@@ -124,7 +124,7 @@ func newStory(begin clock.Instant, line string) *story {
 		case "trip":
 			s.trip = s.time(w[1])
 		case "lot": // of 100
-			s.lot = uint32(s.number(w[1]) << 32 / 100)
+			s.lot = uint32(uint64(s.number(w[1])) << 32 / 100)
 		case "deaf":
 			s.deaf = true
 		default:
