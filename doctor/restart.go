@@ -71,7 +71,7 @@ func (e *exam) unguarded(f *node.Facts) (says []string) {
 		return []string{"the restart guard is off"}
 	}
 	for _, u := range e.uses() {
-		if u.at == f && u.Guard == 0 {
+		if u.at == f && u.said.Guard == 0 {
 			says = append(says, u.by()+" has its restart guard off")
 		}
 	}

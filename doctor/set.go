@@ -134,13 +134,13 @@ const (
 
 // use is how clients use a master.
 type use struct {
-	*script.Use
-	at *node.Facts
+	said *script.Use
+	at   *node.Facts
 }
 
 // by names a client that uses it so.
 func (u *use) by() string {
-	if r, ok := u.at.Users[u.By]; ok {
+	if r, ok := u.at.Users[u.said.By]; ok {
 		return r.String()
 	}
 	return "a client that has ended or keeps no record"
@@ -172,8 +172,8 @@ func (e *exam) own(uses []use) *terms.Terms {
 		own.Masters = append(own.Masters, m)
 	}
 	for _, u := range uses {
-		if terms.SameMasters(own, u.Terms) {
-			own.Part, own.Now, own.Next = u.Part, u.Now, u.Next
+		if terms.SameMasters(own, u.said.Terms) {
+			own.Part, own.Now, own.Next = u.said.Part, u.said.Now, u.said.Next
 		}
 	}
 	return own
@@ -185,35 +185,35 @@ func (e *exam) otherSets() {
 	uses := e.uses()
 	own := e.own(uses)
 	for i, u := range uses {
-		switch terms.Conflict(own, u.Terms) {
+		switch terms.Conflict(own, u.said.Terms) {
 		case terms.ErrOverlap:
 			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/changes.md",
-				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
+				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.said.Terms.String())
 		case terms.ErrLayout:
 			e.note(u.at, "other-sets", Error, "upgrade all clients to one layout, as docs/changes.md says",
-				"%s stores locks in layout %d, and this library in layout %d: each misreads the locks of the other, so two clients can hold one name at once", u.by(), u.Layout, own.Layout)
+				"%s stores locks in layout %d, and this library in layout %d: each misreads the locks of the other, so two clients can hold one name at once", u.by(), u.said.Layout, own.Layout)
 		case terms.ErrShortGuard:
 			e.note(u.at, "leases", Warning, "raise the restart guard of all clients, and their leases only then; see docs/changes.md",
 				"%s takes leases of %v with a restart guard of %v, and here they are %v and %v: a client with these settings is refused",
-				u.by(), ms(u.Lease), ms(u.Guard), ms(own.Lease), ms(own.Guard))
+				u.by(), ms(u.said.Lease), ms(u.said.Guard), ms(own.Lease), ms(own.Guard))
 		}
 		for _, o := range uses[:i] {
 			if u.at != o.at {
 				continue
 			}
-			switch terms.Conflict(o.Terms, u.Terms) {
+			switch terms.Conflict(o.said.Terms, u.said.Terms) {
 			case terms.ErrRoute:
 				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/changes.md",
 					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
-					o.by(), o.Route(), u.by(), u.Route())
+					o.by(), o.said.Route(), u.by(), u.said.Route())
 			case terms.ErrShortGuard:
 				long, short := o, u
-				if u.Lease > o.Lease {
+				if u.said.Lease > o.said.Lease {
 					long, short = u, o
 				}
 				e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/changes.md",
 					"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
-					long.by(), ms(long.Lease), short.by(), ms(short.Guard))
+					long.by(), ms(long.said.Lease), short.by(), ms(short.said.Guard))
 			}
 		}
 	}

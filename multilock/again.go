@@ -17,7 +17,7 @@ func (m *Masters) Enter(ctx context.Context, h *Hold, req Request) error {
 	req.Shared = true // h may be downgraded meanwhile
 	err := h.enter(ctx, &req)
 	if errors.Is(err, errEnded) {
-		h.drain()
+		h.d.drain()
 		err = poll.Fail("enter", req.Key, h.Check())
 	}
 	if req.trace != nil && err != nil {

@@ -34,7 +34,7 @@ func (m *Masters) Gained(i int, most time.Duration) {
 	l.missed.Store(int64(l.state.Missed))
 	l.mu.Unlock()
 	if missed > 0 {
-		m.Log.Warn("redlock: this machine's clock stood still, or those of a majority of the masters jumped: holds end earlier", "by", missed)
+		m.All.Log.Warn("redlock: this machine's clock stood still, or those of a majority of the masters jumped: holds end earlier", "by", missed)
 		m.dog.look()
 	}
 }

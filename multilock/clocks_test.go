@@ -43,7 +43,7 @@ func TestNowIsTheMedianOfTheMasters(t *testing.T) {
 				}
 				m := fx.another(t)
 				for range 3 {
-					if got := time.Until(m.Now()); got != tt.want {
+					if got := time.Until(m.All.Now()); got != tt.want {
 						t.Errorf("Now is %v ahead, want %v", got, tt.want)
 					}
 					time.Sleep(3*time.Second + time.Millisecond)
@@ -114,7 +114,7 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		if _, err := m.Lock(ended, request("k")); !errors.Is(err, poll.ErrNoQuorum) || !errors.Is(err, context.Canceled) {
 			t.Errorf("a try whose context has ended = %v, want %v and %v", err, poll.ErrNoQuorum, context.Canceled)
 		}
-		if _, err := inspect.Force(t.Context(), m.Masters, "k"); !errors.Is(err, poll.ErrNoQuorum) {
+		if _, err := inspect.Force(t.Context(), m.All, "k"); !errors.Is(err, poll.ErrNoQuorum) {
 			t.Errorf("Force = %v, want %v", err, poll.ErrNoQuorum)
 		}
 		time.Sleep(time.Minute)
@@ -189,7 +189,7 @@ func TestRoundTripOfAMajority(t *testing.T) {
 		time.Sleep(3 * time.Minute) // checks from time to time: the deviation of the first guess has gone
 		check := func(when string, want time.Duration) {
 			t.Helper()
-			if got := m.RoundTrip(); got < want || got > want+want/10 {
+			if got := m.All.RoundTrip(); got < want || got > want+want/10 {
 				t.Errorf("%s: RoundTrip = %v, want %v and little more", when, got, want)
 			}
 		}

@@ -22,7 +22,7 @@ func TestCloseGivesBack(t *testing.T) {
 		t.Run(fmt.Sprint(delay), func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
 				m := fx.another(t)
-				m.Greet(t.Context())
+				m.All.Greet(t.Context())
 				held := fx.take(t, m, "held")
 				fx.each(func(m *redlocktest.Master) { m.Delay(2 * time.Millisecond) })
 				var calls []*call
@@ -66,14 +66,14 @@ func (e *slowEntry) Ended(cause error) {
 // whether the hold was there until then. Close waits for it.
 func TestBesideAnUnlock(t *testing.T) {
 	for name, cross := range map[string]func(*testing.T, *Hold){
-		"a renewal that is due": func(_ *testing.T, hold *Hold) { hold.m.renew(lease, []*driver{hold.driver}) },
+		"a renewal that is due": func(_ *testing.T, hold *Hold) { hold.d.m.renew(lease, []*driver{hold.d}) },
 		"a downgrade": func(t *testing.T, hold *Hold) {
 			if _, err := hold.renewOnce(t.Context(), redlocktrace.RenewalDowngrade, attempt.Event{Kind: attempt.Downgrade}); !errors.Is(err, poll.ErrNotHeld) {
 				t.Errorf("downgrade = %v, want ErrNotHeld", err)
 			}
 		},
 		"Close": func(t *testing.T, hold *Hold) {
-			if err := hold.m.Close(); err != nil {
+			if err := hold.d.m.Close(); err != nil {
 				t.Errorf("Close = %v", err)
 			}
 		},
@@ -129,7 +129,7 @@ func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 		wantWon(t, "a free lock", d)
 		over := make(chan struct{})
 		go func() {
-			fx.m.Settle()
+			fx.m.All.Settle()
 			close(over)
 		}()
 		synctest.Wait()
@@ -171,13 +171,13 @@ func TestCloseProlongsNoHold(t *testing.T) {
 		m := fx.another(t)
 		hold := fx.take(t, m, "k")
 		e := entryOf(hold)
-		m.Begin()
+		m.All.Begin()
 		closed := make(chan error, 1)
 		go func() { closed <- m.Close() }()
 		time.Sleep(lease)
 		synctest.Wait()
 		e.wantEnded(t, poll.ErrLost)
-		m.End()
+		m.All.End()
 		if err := <-closed; err != nil {
 			t.Errorf("Close = %v", err)
 		}

@@ -83,7 +83,7 @@ type stock struct{ why *poll.MajorityError }
 func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan struct{}) *driver {
 	d := &driver{
 		m: m, key: key, since: micros(since), decided: told,
-		ballot: poll.Ballot{N: len(m.Nodes)}, visit: visit{index: unscheduled}, trace: req.trace.attempt(key),
+		ballot: poll.Ballot{N: len(m.All.Nodes)}, visit: visit{index: unscheduled}, trace: req.trace.attempt(key),
 	}
 	_, slot := script.SlotOf(key)
 	d.slot = slot >= 0
@@ -91,9 +91,9 @@ func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan
 		Lease: req.Lease, Wait: !since.IsZero(), Shared: req.Shared, Keep: m.conf.Keep > 0 && !req.Shared && !d.slot,
 	}
 	d.firstEntry[0] = attempt.Entry{Key: req.Entry, Wish: req.wish()}
-	d.state.Entries, d.state.Masters = d.firstEntry[:0], d.masters[:min(len(d.masters), len(m.Nodes))]
-	if len(m.Nodes) > len(d.masters) {
-		d.state.Masters = make([]attempt.Master, len(m.Nodes))
+	d.state.Entries, d.state.Masters = d.firstEntry[:0], d.masters[:min(len(d.masters), len(m.All.Nodes))]
+	if len(m.All.Nodes) > len(d.masters) {
+		d.state.Masters = make([]attempt.Master, len(m.All.Nodes))
 	}
 	d.state.Rounds, d.outbox = d.firstRounds[:], d.firstMessage[:0]
 	return d
@@ -192,11 +192,11 @@ func (d *driver) stepLocked(ev *attempt.Event) *round { return d.advanceLocked(e
 // what follows.
 func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *round) {
 	now := d.m.now()
-	ev.Trip, ev.Lot, ev.Told = d.m.RoundTrip(), rand.Uint32(), d.m.canBeTold()
+	ev.Trip, ev.Lot, ev.Told = d.m.All.RoundTrip(), rand.Uint32(), d.m.canBeTold()
 	before, old := d.state.State, d.owner
 	var out attempt.Effects
 	d.state.Step(&d.m.conf, now, ev, &out)
-	if w := d.m.Witness; w != nil {
+	if w := d.m.All.Witness; w != nil {
 		w.Stepped(&d.state, &d.m.conf, now, ev, &out)
 	}
 	if d.trace != nil {
@@ -299,8 +299,8 @@ func (d *driver) armLocked(now clock.Instant) {
 
 // fire does what is due. Once the client is closed, Close gives back what is kept.
 func (d *driver) fire() {
-	if d.m.Begin() {
-		defer d.m.End()
+	if d.m.All.Begin() {
+		defer d.m.All.End()
 	} else if d.is(attempt.Kept) {
 		return
 	}
@@ -374,7 +374,7 @@ func (d *driver) send(msg *message, gathered bool) {
 		msg.cmd = nil // it was sent
 	}
 	if msg.cmd != nil {
-		d.m.Deliver(msg.cmd, msg.at, msg.to, gathered)
+		d.m.All.Deliver(msg.cmd, msg.at, msg.to, gathered)
 	}
 	if msg.unkept {
 		d.m.unkeep(d)

@@ -186,7 +186,7 @@ func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
 // downgrade has the masters make a reader of a hold, without its client.
 func (fx *fixture) downgrade(t *testing.T, hold *Hold) {
 	t.Helper()
-	reader := script.NewReader(hold.key, hold.Owner())
+	reader := script.NewReader(hold.d.key, hold.Owner())
 	words := script.Renew(lease, []script.Renewal{{Owner: reader, Token: hold.Token()}}).Words(nil, false)
 	for _, p := range fx.Pools() {
 		conn := p.Get()

@@ -172,9 +172,9 @@ func (e *entry) wantAlive(t *testing.T) {
 
 // entryOf returns the first entry of a hold.
 func entryOf(h *Hold) *entry {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.state.Entries[0].Key.(*entry)
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	return h.d.state.Entries[0].Key.(*entry)
 }
 
 // request wants key for lease, without waiting and without renewals.
@@ -288,7 +288,7 @@ func (c *call) wantError(t *testing.T, when string, kinds ...error) {
 // given up.
 func newWaiting(m *Masters) *driver {
 	req := patient("k")
-	return m.newDriver("k", &req, m.Stamp(clock.Now()), make(chan struct{}, 1))
+	return m.newDriver("k", &req, m.All.Stamp(clock.Now()), make(chan struct{}, 1))
 }
 
 // asked is newWaiting whose first round has been answered.
@@ -402,7 +402,7 @@ func deafen(m *Masters) {
 	m.subs.mu.Lock()
 	defer m.subs.mu.Unlock()
 	m.subs.begun = true
-	m.subs.work.Store(uint32(m.All()))
+	m.subs.work.Store(uint32(m.All.Set()))
 }
 
 // holds returns the holds of the client.

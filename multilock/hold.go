@@ -23,7 +23,7 @@ type Entry interface {
 // Hold is a lock that callers of this client have: what was won, or was kept and taken over, until the last of them
 // has given it back.
 type Hold struct {
-	*driver
+	d      *driver
 	holder any // who may enter it again
 
 	// The mutex of the driver guards these.
@@ -38,7 +38,7 @@ type Hold struct {
 }
 
 // NoHold returns a Hold that holds nothing: its name is empty, and its token 0.
-func NoHold() *Hold { return &Hold{driver: &driver{owner: new(script.Owner)}} }
+func NoHold() *Hold { return &Hold{d: &driver{owner: new(script.Owner)}} }
 
 // takeLocked makes a Hold of what is held, and lets the callers that share its owner enter it: nil if it is not, or is
 // another caller's by now.
@@ -53,7 +53,7 @@ func (d *driver) takeLocked(req *Request) *Hold {
 
 // holdLocked makes h the hold of req. The mutexes of the driver and of Masters are held.
 func (d *driver) holdLocked(req *Request, h *Hold) *Hold {
-	*h = Hold{driver: d, holder: req.Owner, room: [1]Entry{req.Entry}, token: d.state.Token, trace: req.trace.hold()}
+	*h = Hold{d: d, holder: req.Owner, room: [1]Entry{req.Entry}, token: d.state.Token, trace: req.trace.hold()}
 	if h.holder == nil {
 		h.holder = req.Entry
 	}
@@ -96,11 +96,11 @@ func (d *driver) endLocked(ev *attempt.Event, given error) {
 // causeLocked returns why the hold has ended; given is what is said of it.
 func (h *Hold) causeLocked(given error) error {
 	switch {
-	case h.state.Why != attempt.Expired:
+	case h.d.state.Why != attempt.Expired:
 		return given
-	case !h.state.Watched && h.state.For > 0:
-		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", poll.ErrLost, h.Name(), h.state.For)
-	case !h.state.Watched && slices.ContainsFunc(h.state.Entries, func(e attempt.Entry) bool { return e.State == attempt.Leaked }):
+	case !h.d.state.Watched && h.d.state.For > 0:
+		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", poll.ErrLost, h.Name(), h.d.state.For)
+	case !h.d.state.Watched && slices.ContainsFunc(h.d.state.Entries, func(e attempt.Entry) bool { return e.State == attempt.Leaked }):
 		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", poll.ErrLost, h.Name())
 	case h.failed != nil:
 		return h.failed.With(poll.ErrLost)
@@ -119,18 +119,18 @@ func (h *Hold) tell() {
 // over does what follows when the release of a hold is sent, or the lock is kept. So Close finds every hold whose
 // release is still to be sent.
 func (m *Masters) over(h *Hold) {
-	h.mu.Lock()
-	bound, why := h.bound, h.state.Why
-	h.mu.Unlock()
+	h.d.mu.Lock()
+	bound, why := h.bound, h.d.state.Why
+	h.d.mu.Unlock()
 	lost := why == attempt.Expired || why == attempt.Lost
 	if bound != nil && lost {
 		bound.lose(h.cause)
 	}
 	m.forget(h)
 	if why != attempt.NotEnded && !m.canBeTold() {
-		m.freed(h.key)
+		m.freed(h.d.key)
 	}
-	if name, slot := script.SlotOf(h.key); slot >= 0 {
+	if name, slot := script.SlotOf(h.d.key); slot >= 0 {
 		m.gaveBack(name, slot)
 	}
 	if lost {
@@ -140,31 +140,31 @@ func (m *Masters) over(h *Hold) {
 
 // lose ends the hold, which is lost whatever its masters say.
 func (h *Hold) lose(cause error) {
-	h.mu.Lock()
+	h.d.mu.Lock()
 	if h.liveLocked() {
-		h.advanceLocked(&attempt.Event{Kind: attempt.Lose}, nil, cause)
+		h.d.advanceLocked(&attempt.Event{Kind: attempt.Lose}, nil, cause)
 	}
-	h.flush()
+	h.d.flush()
 }
 
 // end gives the hold back unless it has ended.
 func (h *Hold) end(cause error) {
-	h.mu.Lock()
+	h.d.mu.Lock()
 	if h.liveLocked() {
-		h.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause)
+		h.d.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause)
 	}
-	h.flush()
+	h.d.flush()
 }
 
 // Check ends a hold whose validity is over even if its timer has not fired yet, as after the
 // machine was suspended. It returns why the hold has ended, nil if it has not.
 func (h *Hold) Check() error {
-	h.mu.Lock()
-	if h.liveLocked() && h.m.left(h.state.Until) <= 0 {
-		h.stepLocked(&attempt.Event{Kind: attempt.Due})
+	h.d.mu.Lock()
+	if h.liveLocked() && h.d.m.left(h.d.state.Until) <= 0 {
+		h.d.stepLocked(&attempt.Event{Kind: attempt.Due})
 	}
 	cause := h.cause
-	h.flush()
+	h.d.flush()
 	return cause
 }
 
@@ -174,15 +174,15 @@ var errEnded = errors.New("redlock: hold has ended")
 // enter enters the hold again, when a majority of the masters confirms that it still has it. What was asked for a
 // writer, and comes behind the downgrade, is asked again.
 func (h *Hold) enter(ctx context.Context, req *Request) error {
-	if !h.m.Begin() {
+	if !h.d.m.All.Begin() {
 		return poll.ErrClosed
 	}
-	defer h.m.End()
-	h.mu.Lock()
+	defer h.d.m.All.End()
+	h.d.mu.Lock()
 	for {
 		why, outdated := h.enterLocked(ctx, req)
 		if !outdated {
-			h.flush()
+			h.d.flush()
 			return why
 		}
 	}
@@ -193,15 +193,15 @@ func (h *Hold) enterLocked(ctx context.Context, req *Request) (why error, outdat
 	if !h.liveLocked() {
 		return errEnded, false
 	}
-	h.stepLocked(&attempt.Event{Kind: attempt.Enter, Key: req.Entry, Wish: req.wish(), Shared: req.Shared})
+	h.d.stepLocked(&attempt.Event{Kind: attempt.Enter, Key: req.Entry, Wish: req.wish(), Shared: req.Shared})
 	for {
-		i, r := h.state.Find(req.Entry), h.count
+		i, r := h.d.state.Find(req.Entry), h.d.count
 		switch {
 		case !h.liveLocked():
 			return errEnded, false
 		case i < 0:
-			return poll.Fail("lock", h.key, poll.ErrUpgrade), false
-		case h.state.Entries[i].State != attempt.Asked:
+			return poll.Fail("lock", h.d.key, poll.ErrUpgrade), false
+		case h.d.state.Entries[i].State != attempt.Asked:
 			if req.trace != nil {
 				req.trace.won(h)
 			}
@@ -210,17 +210,17 @@ func (h *Hold) enterLocked(ctx context.Context, req *Request) (why error, outdat
 		if req.trace != nil && r.trace == nil {
 			r.trace = req.trace.enters(h)
 		}
-		cut := h.waitLocked(ctx, r)
-		i = h.state.Find(req.Entry)
+		cut := h.d.waitLocked(ctx, r)
+		i = h.d.state.Find(req.Entry)
 		switch {
-		case cut != nil && i >= 0 && h.state.Entries[i].State == attempt.Asked && h.liveLocked():
-			why := h.m.Lost("lock", h.key, &r.ballot, poll.ErrNoQuorum, cut, nil)
-			h.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: req.Entry})
+		case cut != nil && i >= 0 && h.d.state.Entries[i].State == attempt.Asked && h.liveLocked():
+			why := h.d.m.All.Lost("lock", h.d.key, &r.ballot, poll.ErrNoQuorum, cut, nil)
+			h.d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: req.Entry})
 			return why, false
-		case i < 0 && h.liveLocked() && r.shared != h.state.Want.Shared:
+		case i < 0 && h.liveLocked() && r.shared != h.d.state.Want.Shared:
 			return nil, true
 		case i < 0 && h.liveLocked():
-			return h.m.Lost("lock", h.key, &r.ballot, poll.ErrNoQuorum, nil, nil), false
+			return h.d.m.All.Lost("lock", h.d.key, &r.ballot, poll.ErrNoQuorum, nil, nil), false
 		}
 	}
 }
@@ -244,30 +244,30 @@ func (d *driver) waitLocked(ctx context.Context, r *round) (cut error) {
 // Unlock gives an entry back, and with the last one the lock, unless the client keeps it. See redlock.Hold.Unlock for
 // its errors.
 func (h *Hold) Unlock(ctx context.Context, e Entry) error {
-	h.mu.Lock()
-	i := h.state.Find(e)
-	if h.hold != h || i < 0 || h.state.Entries[i].State == attempt.Asked {
-		h.mu.Unlock()
+	h.d.mu.Lock()
+	i := h.d.state.Find(e)
+	if h.d.hold != h || i < 0 || h.d.state.Entries[i].State == attempt.Asked {
+		h.d.mu.Unlock()
 		return poll.ErrNotHeld
 	}
 	over := h.cause
 	r := h.leaveLocked(e)
-	switch h.state.State {
+	switch h.d.state.State {
 	case attempt.Held:
 		return h.leftLocked(ctx, e)
 	case attempt.Kept:
-		h.flush()
-		h.drain()
+		h.d.flush()
+		h.d.drain()
 		return nil
 	}
-	if over == nil && h.state.Why == attempt.Released {
-		cut := h.waitLocked(ctx, r)
-		defer h.mu.Unlock()
-		h.drainLocked()
+	if over == nil && h.d.state.Why == attempt.Released {
+		cut := h.d.waitLocked(ctx, r)
+		defer h.d.mu.Unlock()
+		h.d.drainLocked()
 		return r.releasedLocked(cut)
 	}
 	over = h.cause
-	h.flush()
+	h.d.flush()
 	return over
 }
 
@@ -275,17 +275,17 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 // no other one of the name.
 func (h *Hold) leaveLocked(e Entry) *round {
 	ev := attempt.Event{Kind: attempt.Leave, Key: e}
-	if h.m.conf.Keep == 0 || h.bound != nil {
-		return h.advanceLocked(&ev, nil, poll.ErrNotHeld)
+	if h.d.m.conf.Keep == 0 || h.bound != nil {
+		return h.d.advanceLocked(&ev, nil, poll.ErrNotHeld)
 	}
-	h.m.mu.Lock()
-	defer h.m.mu.Unlock()
-	n := h.m.names[h.key]
-	ev.Keep = n != nil && n.kept == nil && h.m.parked < maxKept && !h.m.Closed() && len(n.line.waiters) == 0
-	r := h.advanceLocked(&ev, nil, poll.ErrNotHeld)
-	if h.state.State == attempt.Kept {
-		n.kept = h.driver
-		h.m.parked++
+	h.d.m.mu.Lock()
+	defer h.d.m.mu.Unlock()
+	n := h.d.m.names[h.d.key]
+	ev.Keep = n != nil && n.kept == nil && h.d.m.parked < maxKept && !h.d.m.All.Closed() && len(n.line.waiters) == 0
+	r := h.d.advanceLocked(&ev, nil, poll.ErrNotHeld)
+	if h.d.state.State == attempt.Kept {
+		n.kept = h.d
+		h.d.m.parked++
 	}
 	return r
 }
@@ -293,15 +293,15 @@ func (h *Hold) leaveLocked(e Entry) *round {
 // leftLocked waits until the masters have been told the hold count without e, which has left. The caller holds mu, which
 // leftLocked unlocks.
 func (h *Hold) leftLocked(ctx context.Context, e Entry) (err error) {
-	r := h.count
-	h.flush()
+	r := h.d.count
+	h.d.flush()
 	e.Ended(poll.ErrNotHeld)
-	h.mu.Lock()
-	defer func() { h.flush() }()
-	for ; r != nil; r = h.count {
-		cut := h.waitLocked(ctx, r)
+	h.d.mu.Lock()
+	defer func() { h.d.flush() }()
+	for ; r != nil; r = h.d.count {
+		cut := h.d.waitLocked(ctx, r)
 		switch {
-		case cut != nil || h.count == nil || h.cause != nil:
+		case cut != nil || h.d.count == nil || h.cause != nil:
 			return r.releasedLocked(cut)
 		}
 	}
@@ -316,48 +316,48 @@ func (h *Hold) leftLocked(ctx context.Context, e Entry) (err error) {
 // It may be called outside the synctest bubble that the client is in: it reads no clock and touches
 // no channel and no timer.
 func (h *Hold) Orphan(e Entry) (mistake bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.liveLocked() || h.state.Find(e) < 0 {
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	if !h.liveLocked() || h.d.state.Find(e) < 0 {
 		return false
 	}
-	watched := h.state.Watched
-	mistake = h.state.Leak(e)
-	if w := h.m.Witness; w != nil {
-		w.Changed(&h.state)
+	watched := h.d.state.Watched
+	mistake = h.d.state.Leak(e)
+	if w := h.d.m.All.Witness; w != nil {
+		w.Changed(&h.d.state)
 	}
 	if watched {
-		h.m.dog.schedule(h.driver)
+		h.d.m.dog.schedule(h.d)
 	}
 	return mistake
 }
 
 // Name returns the name that is locked, or of the semaphore.
 func (h *Hold) Name() string {
-	_, name := called(h.key)
+	_, name := called(h.d.key)
 	return name
 }
 
 // Owner returns the owner as the masters know it. A driver that holds the lock makes no other.
-func (h *Hold) Owner() string { return h.owner.ID }
+func (h *Hold) Owner() string { return h.d.owner.ID }
 
 // Shared reports whether it is a reader's, from the start or by a downgrade.
 func (h *Hold) Shared() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.state.Want.Shared
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	return h.d.state.Want.Shared
 }
 
 // Slot returns which slot of a semaphore it is, zero if it is a lock.
 func (h *Hold) Slot() int {
-	_, slot := script.SlotOf(h.key)
+	_, slot := script.SlotOf(h.d.key)
 	return max(slot, 0)
 }
 
 // Token returns the fencing token.
 func (h *Hold) Token() int64 {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
 	return h.token
 }
 
@@ -366,10 +366,10 @@ func (h *Hold) Count() (n int) {
 	if h.Check() != nil {
 		return 0
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i := range h.state.Entries {
-		if h.state.Entries[i].State != attempt.Asked {
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	for i := range h.d.state.Entries {
+		if h.d.state.Entries[i].State != attempt.Asked {
 			n++
 		}
 	}
@@ -378,21 +378,21 @@ func (h *Hold) Count() (n int) {
 
 // Remaining returns how much validity is left, zero once the hold has ended.
 func (h *Hold) Remaining() time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
 	if !h.liveLocked() {
 		return 0
 	}
-	return max(0, h.m.left(h.state.Until))
+	return max(0, h.d.m.left(h.d.state.Until))
 }
 
 // Until returns when validity ends, or when the hold ended, by the wall clock.
 func (h *Hold) Until() time.Time {
 	cause := h.Check()
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
 	if cause != nil {
 		return time.Unix(0, h.endedAt)
 	}
-	return time.Now().Add(h.m.left(h.state.Until))
+	return time.Now().Add(h.d.m.left(h.d.state.Until))
 }

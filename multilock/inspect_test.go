@@ -21,7 +21,7 @@ func TestInspectCutShort(t *testing.T) {
 		fx.Master(2).Delay(30 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		in, err := inspect.Lock(ctx, fx.m.Directory, "k")
+		in, err := inspect.Lock(ctx, fx.m.Clients, "k")
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, poll.ErrNoQuorum) || in.Views[0].Err != nil || in.Views[1].Err == nil || in.Holder != "" {
 			t.Errorf("Inspect = %+v, %v, want DeadlineExceeded, with what m1 says", in, err)
 		}
@@ -31,13 +31,13 @@ func TestInspectCutShort(t *testing.T) {
 
 func TestForce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		if freed, err := inspect.Force(t.Context(), fx.m.Masters, "k"); freed || err != nil {
+		if freed, err := inspect.Force(t.Context(), fx.m.All, "k"); freed || err != nil {
 			t.Errorf("Force of a free lock = %v, %v", freed, err)
 		}
 		hold := fx.take(t, fx.m, "k")
 		fx.Master(1).Kill()
 		synctest.Wait()
-		if freed, err := inspect.Force(t.Context(), fx.m.Masters, "k"); !freed || err != nil {
+		if freed, err := inspect.Force(t.Context(), fx.m.All, "k"); !freed || err != nil {
 			t.Errorf("Force = %v, %v, want true", freed, err)
 		}
 		// Not repeated: whoever has the lock at m2 when that returns keeps it.
@@ -55,7 +55,7 @@ func TestForce(t *testing.T) {
 		fx.Master(0).Kill()
 		fx.Master(1).Kill()
 		synctest.Wait()
-		_, err := inspect.Force(t.Context(), fx.m.Masters, "k")
+		_, err := inspect.Force(t.Context(), fx.m.All, "k")
 		if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !errors.Is(err, poll.ErrNoQuorum) || why.Got != 1 || len(why.Nodes.Errors) != 2 {
 			t.Errorf("Force with one master of three = %v, want ErrNoQuorum, 1 of 3, since nobody had it there", err)
 		}

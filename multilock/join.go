@@ -20,12 +20,12 @@ import (
 // Cost: none where the tokens are the same, otherwise one script call on each master of one set.
 func Join(ctx context.Context, a, b *Hold) error {
 	if !a.bind(b) || !b.bind(a) {
-		why := poll.Fail("lock", a.key, poll.ErrLost)
+		why := poll.Fail("lock", a.d.key, poll.ErrLost)
 		a.lose(why)
 		b.lose(why)
 		return why
 	}
-	if a.slot {
+	if a.d.slot {
 		return nil
 	}
 	if a.Token() > b.Token() {
@@ -37,8 +37,8 @@ func Join(ctx context.Context, a, b *Hold) error {
 // bind notes that h is lost when other is, and the other way round. It reports false if h has ended or
 // was bound to another.
 func (h *Hold) bind(other *Hold) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
 	if h.bound == nil {
 		h.bound = other
 	}
@@ -48,21 +48,21 @@ func (h *Hold) bind(other *Hold) bool {
 // raiseTo makes token the fencing token of the hold, once no fencing counter of a majority of the masters
 // is below it.
 func (h *Hold) raiseTo(ctx context.Context, token int64) error {
-	h.mu.Lock()
-	owner, lease := h.driver.owner, h.state.Lease
-	if token <= h.state.Last() {
+	h.d.mu.Lock()
+	owner, lease := h.d.owner, h.d.state.Lease
+	if token <= h.d.state.Last() {
 		h.token = max(h.token, token)
-		h.mu.Unlock()
+		h.d.mu.Unlock()
 		return nil
 	}
-	if w := h.m.Witness; w != nil {
-		w.Joins(&h.state, token)
+	if w := h.d.m.All.Witness; w != nil {
+		w.Joins(&h.d.state, token)
 	}
-	h.mu.Unlock()
-	if !h.m.Begin() {
+	h.d.mu.Unlock()
+	if !h.d.m.All.Begin() {
 		return poll.ErrClosed
 	}
-	defer h.m.End()
+	defer h.d.m.All.End()
 	reached := func(b *poll.Ballot) (yes, no int) {
 		for i := range b.N {
 			switch a := b.At(i); {
@@ -75,22 +75,22 @@ func (h *Hold) raiseTo(ctx context.Context, token int64) error {
 		}
 		return yes, no
 	}
-	p := h.m.NewPoll(func(b *poll.Ballot) bool {
+	p := h.d.m.All.NewPoll(func(b *poll.Ballot) bool {
 		yes, no := reached(b)
 		return quorum.Vote(b.N, yes, no) != quorum.Pending
 	})
 	p.Told = h.trace.agrees(h.Owner(), token)
-	h.m.Send(owner.Raise(lease, token), h.m.All(), p)
+	h.d.m.All.Send(owner.Raise(lease, token), h.d.m.All.Set(), p)
 	b, cut := p.Wait(ctx)
-	if yes, _ := reached(b); !h.m.Majority(yes) {
-		return h.m.Lost("lock", h.key, b, poll.ErrNoQuorum, cut, nil)
+	if yes, _ := reached(b); !h.d.m.All.Majority(yes) {
+		return h.d.m.All.Lost("lock", h.d.key, b, poll.ErrNoQuorum, cut, nil)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
 	h.token = token
-	h.state.Token, h.state.Spare = token, 0
-	if w := h.m.Witness; w != nil {
-		w.Changed(&h.state)
+	h.d.state.Token, h.d.state.Spare = token, 0
+	if w := h.d.m.All.Witness; w != nil {
+		w.Changed(&h.d.state)
 	}
 	return nil
 }

@@ -24,16 +24,16 @@ func (m *Masters) Keep(d time.Duration) {
 //
 // Cost: none.
 func (m *Masters) takeOver(req *Request, w *waiter) *Hold {
-	if m.conf.Keep == 0 || req.Permits > 0 || !m.Admitted() {
+	if m.conf.Keep == 0 || req.Permits > 0 || !m.Clients.Admitted() {
 		return nil
 	}
 	m.mu.Lock()
 	d := m.keptLocked(req.Key, w)
 	m.mu.Unlock()
-	if d == nil || !m.Begin() {
+	if d == nil || !m.All.Begin() {
 		return nil
 	}
-	defer m.End()
+	defer m.All.End()
 	d.mu.Lock()
 	m.mu.Lock()
 	var h *Hold
@@ -72,8 +72,8 @@ func (m *Masters) unkeep(d *driver) {
 // recall gives back what is kept at the masters in at. They may have forgotten it, or cannot say that it is
 // wanted. Once the client is closed, Close does.
 func (m *Masters) recall(at Set) {
-	if m.Begin() {
-		defer m.End()
+	if m.All.Begin() {
+		defer m.All.End()
 		m.giveBack(func(d *driver) bool { return d.state.State == attempt.Kept && d.state.Claimed()&at != 0 }, nil, func(*round) {})
 	}
 }
@@ -81,8 +81,8 @@ func (m *Masters) recall(at Set) {
 // Wanted implements [node.Subscriber]: somebody else wants what owner has. A lock that is only kept is given
 // back. One that is held will not be kept, nor one that the masters have granted but not yet said so.
 func (m *Masters) Wanted(_ int, _, owner string) {
-	if d := m.owners.find(owner); d != nil && m.Begin() {
-		defer m.End()
+	if d := m.owners.find(owner); d != nil && m.All.Begin() {
+		defer m.All.End()
 		d.mu.Lock()
 		if d.owner.ID == owner {
 			d.stepLocked(&attempt.Event{Kind: attempt.Wanted, Try: d.state.Try})
@@ -100,7 +100,7 @@ func (m *Masters) given(ev *attempt.Event) redlocktrace.Why {
 		return redlocktrace.WhyWanted
 	case ev.Kind == attempt.Enter:
 		return redlocktrace.WhySpent
-	case m.Closed():
+	case m.All.Closed():
 		return redlocktrace.WhyClosed
 	}
 	return redlocktrace.WhyDoubted

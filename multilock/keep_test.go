@@ -70,7 +70,7 @@ func TestNoRenewalIsMadeOfWhatIsKept(t *testing.T) {
 	for name, renew := range map[string]func(*testing.T, *fixture, *Hold){
 		"Extend":       now(attempt.Renew, redlocktrace.RenewalExtend),
 		"Downgrade":    now(attempt.Downgrade, redlocktrace.RenewalDowngrade),
-		"the watchdog": func(_ *testing.T, fx *fixture, hold *Hold) { fx.m.renew(lease, []*driver{hold.driver}) },
+		"the watchdog": func(_ *testing.T, fx *fixture, hold *Hold) { fx.m.renew(lease, []*driver{hold.d}) },
 	} {
 		for _, again := range []bool{false, true} {
 			if again && name == "the watchdog" {
@@ -128,7 +128,7 @@ func TestKeptBesideARenewal(t *testing.T) {
 			}
 			synctest.Wait()
 			open := gate.shut()
-			go m.renew(lease, []*driver{hold.driver})
+			go m.renew(lease, []*driver{hold.d})
 			synctest.Wait()
 			go unlock(t, hold)
 			synctest.Wait()
@@ -216,7 +216,7 @@ func TestNotKeptByTheDeaf(t *testing.T) {
 func TestDoubtBeforeItIsAHold(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
 		req := watched()
-		d := fx.m.newDriver("k", &req, fx.m.Stamp(clock.Now()), make(chan struct{}, 1))
+		d := fx.m.newDriver("k", &req, fx.m.All.Stamp(clock.Now()), make(chan struct{}, 1))
 		d.start()
 		wantWon(t, "a free lock", d)
 		before := fx.Master(0).Calls("EVALSHA")
@@ -345,13 +345,13 @@ func TestCloseWaitsForARecall(t *testing.T) {
 func TestNothingIsRecalledOnceClosed(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
 		hold := fx.keep(t)
-		fx.m.Shut()
+		fx.m.All.Shut()
 		fx.m.Wanted(0, "k", hold.Owner())
 		fx.m.Restarted(0)
 		fx.wantKept(t, hold)
 		fx.m.giveBack(func(*driver) bool { return true }, nil, func(*round) {})
 		fx.wantNothing(t, "then", fx.m)
-		fx.m.Disconnect()
+		fx.m.All.Disconnect()
 		fx.m.dog.close()
 	})
 }
@@ -390,7 +390,7 @@ func TestKeepsOneOfAName(t *testing.T) {
 			t.Errorf("Unlock = %v, want ErrLost: no master has the hold", err)
 		}
 		fx.wantKept(t, first)
-		fx.m.recall(fx.m.All())
+		fx.m.recall(fx.m.All.Set())
 		fx.wantNothing(t, "then", fx.m)
 	})
 }
@@ -471,7 +471,7 @@ func TestKeptIsForgotten(t *testing.T) {
 			req := request("k")
 			req.Lease = 2 * lease
 			unlock(t, fx.lock(t, req))
-			fx.m.recall(fx.m.All())
+			fx.m.recall(fx.m.All.Set())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -522,7 +522,7 @@ func TestKeepsSoMany(t *testing.T) {
 			fx.m.mu.Lock()
 			fx.m.parked -= parked
 			fx.m.mu.Unlock()
-			fx.m.recall(fx.m.All())
+			fx.m.recall(fx.m.All.Set())
 			fx.wantNothing(t, "then", fx.m)
 		}
 	})

@@ -130,7 +130,7 @@ func (m *Masters) leave(w *waiter) {
 	m.mu.Unlock()
 	if d != nil {
 		d.giveUp()
-		m.End()
+		m.All.End()
 	}
 }
 
@@ -160,7 +160,7 @@ func (m *Masters) startNext(key string, release *message) (sent bool) {
 	}
 	all := m.bidders(key, true)
 	first := -1
-	if release != nil && release.cmd.Releases() && release.at == m.All() {
+	if release != nil && release.cmd.Releases() && release.at == m.All.Set() {
 		first = slices.IndexFunc(all, func(d *driver) bool { return d.is(attempt.Idle) })
 	}
 	for i, d := range all {
@@ -186,12 +186,12 @@ func (m *Masters) soon(key string) time.Duration {
 	if h == nil || !m.canBeTold() {
 		return 0
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.state.Due || h.state.Want.Shared {
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	if !h.d.state.Due || h.d.state.Want.Shared {
 		return 0
 	}
-	if left := max(0, clock.Until(h.state.RenewAt)); left <= m.conf.TopUp {
+	if left := max(0, clock.Until(h.d.state.RenewAt)); left <= m.conf.TopUp {
 		return left + m.conf.TopUp
 	}
 	return 0
@@ -200,10 +200,10 @@ func (m *Masters) soon(key string) time.Duration {
 // driveLocked makes the driver of w. It counts as an operation under way. It makes none when the
 // client is closed.
 func (m *Masters) driveLocked(w *waiter) bool {
-	if !m.Begin() {
+	if !m.All.Begin() {
 		return false
 	}
-	w.driver = m.newDriver(w.req.Key, &w.req, m.Stamp(w.since), w.told)
+	w.driver = m.newDriver(w.req.Key, &w.req, m.All.Stamp(w.since), w.told)
 	return true
 }
 

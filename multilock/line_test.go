@@ -102,7 +102,7 @@ func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 		req := patient("k")
 		w := m.join(&req)
 		for _, work := range []Set{0b000, 0b010, 0b110} {
-			want := m.Majority(work.Len())
+			want := m.All.Majority(work.Len())
 			m.subs.work.Store(uint32(work))
 			if m.startNext("k", nil); (w.driver != nil) != want {
 				t.Errorf("the next one asks where %03b can tell: %v, want %v", work, w.driver != nil, want)
@@ -217,7 +217,7 @@ func TestOwnCallersComeFirst(t *testing.T) {
 		{"downgraded before it is renewed", downgrade, 15 * time.Millisecond},
 		{"downgraded", downgrade, time.Second},
 		{"forced", func(t *testing.T, fx *fixture, h *Hold) {
-			if freed, err := inspect.Force(t.Context(), fx.m.Masters, "k"); err != nil || !freed {
+			if freed, err := inspect.Force(t.Context(), fx.m.All, "k"); err != nil || !freed {
 				t.Errorf("Force = %v, %v", freed, err)
 			}
 		}, time.Second},

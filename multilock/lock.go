@@ -16,7 +16,7 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 	req.trace = m.startCall(ctx, &req)
 	hold, err := m.lock(ctx, &req)
 	if err != nil {
-		err = m.Identify(ctx, err)
+		err = m.Clients.Identify(ctx, err)
 	}
 	if req.trace != nil && err != nil {
 		req.trace.failed(err)
@@ -25,7 +25,7 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 }
 
 func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
-	m.Greet(ctx)
+	m.All.Greet(ctx)
 	if hold := m.takeOver(req, nil); hold != nil {
 		return hold, nil
 	}
@@ -33,13 +33,13 @@ func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
 		return m.wait(ctx, req)
 	}
 	op, name := called(req.line())
-	if err := m.Greeted(ctx, op, name); err != nil {
+	if err := m.All.Greeted(ctx, op, name); err != nil {
 		return nil, err
 	}
 	if hold, err := m.enter(ctx, req); hold != nil || err != nil {
 		return hold, err
 	}
-	if err := m.Admit(ctx, req.Key); err != nil {
+	if err := m.Clients.Admit(ctx, req.Key); err != nil {
 		return nil, err
 	}
 	if req.Permits > 0 {
@@ -62,7 +62,7 @@ func (m *Masters) enter(ctx context.Context, req *Request) (*Hold, error) {
 		case !errors.Is(err, errEnded):
 			return nil, err
 		}
-		h.drain() // it ended meanwhile, and is forgotten then
+		h.d.drain() // it ended meanwhile, and is forgotten then
 	}
 	return nil, nil
 }
@@ -79,7 +79,7 @@ func (m *Masters) try(ctx context.Context, req *Request) (*Hold, error) {
 
 // tryLater makes the driver of a try, which tried ends. It is nil when the client is closed.
 func (m *Masters) tryLater(req *Request) *driver {
-	if !m.Begin() {
+	if !m.All.Begin() {
 		return nil
 	}
 	return m.newDriver(req.Key, req, time.Time{}, make(chan struct{}, 1))
@@ -87,11 +87,11 @@ func (m *Masters) tryLater(req *Request) *driver {
 
 // tried waits for what becomes of a try.
 func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, error) {
-	defer m.End()
+	defer m.All.End()
 	var cut error
 	select {
 	case <-d.decided:
-	case <-m.Closing():
+	case <-m.All.Closing():
 		cut = poll.ErrClosed
 	case <-ctx.Done():
 		cut = poll.Ended(ctx)
@@ -99,7 +99,7 @@ func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, er
 	h, why := d.conclude(req, cut)
 	if h != nil {
 		m.checkBefore(h)
-		if why := m.Admit(ctx, h.key); why != nil { // it was stopped, or cut off, while it asked
+		if why := m.Clients.Admit(ctx, h.d.key); why != nil { // it was stopped, or cut off, while it asked
 			h.end(why)
 			return nil, why
 		}
@@ -124,7 +124,7 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 			return hold, nil
 		}
 		if err == nil {
-			err = m.Admit(ctx, req.Key)
+			err = m.Clients.Admit(ctx, req.Key)
 		}
 		var ready <-chan struct{}
 		unsure, _ = errors.AsType[*poll.MajorityError](err)
@@ -157,7 +157,7 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 		case <-ready:
 		case <-w.enter:
 		case <-ctx.Done():
-		case <-m.Closing():
+		case <-m.All.Closing():
 			return nil, poll.ErrClosed
 		}
 		if ctx.Err() != nil {
@@ -171,11 +171,11 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 //
 // Cost: nothing is sent.
 func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
-	if m.KnowsTime() {
+	if m.All.KnowsTime() {
 		return nil
 	}
-	return m.Await(ctx, func() error {
-		why := m.NoTime(called(w.line))
+	return m.All.Await(ctx, func() error {
+		why := m.All.NoTime(called(w.line))
 		switch {
 		case why == nil:
 			return nil
@@ -205,15 +205,15 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 	select {
 	case <-d.decided:
 	case <-w.enter:
-	case <-m.Closing():
+	case <-m.All.Closing():
 		closed = true
 	case <-ctx.Done():
 	}
-	if !m.Admitted() { // it was stopped, or cut off: others may be established that conflict
+	if !m.Clients.Admitted() { // it was stopped, or cut off: others may be established that conflict
 		if ctx.Err() == nil { // else what it asked for says why it waited
 			m.bidDone(w)
 			d.giveUp()
-			m.End()
+			m.All.End()
 		}
 		return nil, nil
 	}
@@ -228,7 +228,7 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 	}
 	if d.is(attempt.Ended) {
 		m.bidDone(w) // it was over before the caller came to take it
-		m.End()
+		m.All.End()
 	}
 	return nil, nil
 }
@@ -242,7 +242,7 @@ func (m *Masters) take(w *waiter, d *driver) *Hold {
 		m.bidDone(w)
 		m.report(w.line, nil)
 		m.checkBefore(hold)
-		m.End() // not before the hold is one that Close finds
+		m.All.End() // not before the hold is one that Close finds
 	}
 	return hold
 }
@@ -270,7 +270,7 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityEr
 // Cost: as that of a lock or permit for each, but locks that are not entered again are written together to
 // each master.
 func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, errs []error) {
-	m.Greet(ctx)
+	m.All.Greet(ctx)
 	holds, errs = make([]*Hold, len(reqs)), make([]error, len(reqs))
 	drivers := make([]*driver, len(reqs))
 	var again sync.WaitGroup
@@ -281,8 +281,8 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			continue
 		}
 		req.trace = m.startCall(ctx, req)
-		if errs[i] = m.Greeted(ctx, "lock", req.Key); errs[i] == nil {
-			errs[i] = m.Admit(ctx, req.Key)
+		if errs[i] = m.All.Greeted(ctx, "lock", req.Key); errs[i] == nil {
+			errs[i] = m.Clients.Admit(ctx, req.Key)
 		}
 		if errs[i] != nil {
 			continue
@@ -299,7 +299,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			d.startAhead()
 		}
 	}
-	for _, n := range m.Nodes {
+	for _, n := range m.All.Nodes {
 		n.Flush()
 	}
 	for i, d := range drivers {

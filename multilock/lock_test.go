@@ -72,7 +72,7 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 				fx.seat("y", time.Hour, 1)
 				fx.each(func(m *redlocktest.Master) { m.Delay(slow / 2) })
 				m := fx.client(t, node.Config{Timeout: time.Second})
-				m.Greet(t.Context())
+				m.All.Greet(t.Context())
 				c := begin(t, m, request("k"))
 				time.Sleep(slow) // the first round is answered, and the pause is a round trip at least
 				synctest.Wait()

@@ -41,7 +41,9 @@ import (
 
 // Masters are the masters of one client, and the locks that it holds and waits for.
 type Masters struct {
-	*clients.Directory
+	All     *poll.Masters      // asked at once
+	Clients *clients.Directory // who else uses them
+
 	conf   attempt.Config
 	owners owners
 	subs   subscriptions
@@ -72,12 +74,12 @@ type Set = attempt.Set
 // New makes the masters of a new client from their nodes, at least 1 and at most poll.Max. trace, which
 // may be nil, is the one that the nodes have. Close closes them all.
 func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
-	m := &Masters{conf: attempt.Config{Masters: len(nodes), Times: attempt.Usual}, trace: trace, names: make(map[string]*name), semaphores: make(map[string]*semaphore)}
 	all := poll.New(nodes, log)
+	m := &Masters{All: all, conf: attempt.Config{Masters: len(nodes), Times: attempt.Usual}, trace: trace, names: make(map[string]*name), semaphores: make(map[string]*semaphore)}
 	if trace != nil {
 		all.ID = trace.Client
 	}
-	m.Directory = clients.New(all, m, trace)
+	m.Clients = clients.New(all, m, trace)
 	m.owners = newOwners(all.ID)
 	m.hot.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.dog = newWatchdog(m)
@@ -116,13 +118,13 @@ const closeAtOnce = 128
 // second Close does nothing.
 func (m *Masters) Close() error {
 	m.mu.Lock()
-	first := m.Shut()
+	first := m.All.Shut()
 	m.mu.Unlock()
 	if !first {
 		return nil
 	}
 	m.dog.close()
-	m.Settle() // from now on there are no new holds, and each try is rolled back
+	m.All.Settle() // from now on there are no new holds, and each try is rolled back
 
 	var releases []*round
 	sent := func(r *round) {
@@ -143,8 +145,8 @@ func (m *Masters) Close() error {
 		r.d.mu.Unlock()
 	}
 	m.reportLosses(0)
-	m.Retract()
-	m.Disconnect()
+	m.Clients.Retract()
+	m.All.Disconnect()
 	m.calls.Wait()
 	m.trace.Close()
 	return unconfirmed.ErrorOrNil()
@@ -176,7 +178,7 @@ func (m *Masters) wakeHolds() {
 	for _, d := range m.owners.all(func(*driver) bool { return true }) {
 		d.wake()
 	}
-	m.recall(m.All())
+	m.recall(m.All.Set())
 }
 
 // RanAhead implements [node.Observer].
@@ -185,10 +187,10 @@ func (m *Masters) RanAhead(i int) { m.Restarted(i) }
 // Restarted implements [node.Observer]. What master i may have voted for is doubted: a hold is renewed at once, and is
 // lost if a majority does not have it.
 func (m *Masters) Restarted(i int) {
-	if !m.Begin() {
+	if !m.All.Begin() {
 		return // Close gives all of it back
 	}
-	defer m.End()
+	defer m.All.End()
 	for _, d := range m.owners.all(func(*driver) bool { return true }) {
 		d.step(&attempt.Event{Kind: attempt.Doubt, Master: i})
 	}

@@ -59,7 +59,7 @@ func (m *Masters) tidyLocked(key string) {
 // adoptLocked makes h one of the client's holds of its name, and wakes the waiters that share its owner:
 // they enter it.
 func (m *Masters) adoptLocked(h *Hold) {
-	n := m.nameLocked(h.key)
+	n := m.nameLocked(h.d.key)
 	n.holds = append(n.holds, h)
 	m.held++
 	n.line.wake(h.holder)
@@ -69,7 +69,7 @@ func (m *Masters) adoptLocked(h *Hold) {
 func (m *Masters) checkBefore(h *Hold) {
 	var before *Hold
 	m.mu.Lock()
-	if n := m.names[h.key]; n != nil {
+	if n := m.names[h.d.key]; n != nil {
 		if i := slices.Index(n.holds, h); i > 0 {
 			before = n.holds[i-1]
 		}
@@ -84,7 +84,7 @@ func (m *Masters) checkBefore(h *Hold) {
 func (m *Masters) forget(h *Hold) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[h.key]
+	n := m.names[h.d.key]
 	if n == nil {
 		return
 	}
@@ -92,7 +92,7 @@ func (m *Masters) forget(h *Hold) {
 		n.holds = slices.Delete(n.holds, i, i+1)
 		m.held--
 		m.unrenewed.ends(h)
-		m.tidyLocked(h.key)
+		m.tidyLocked(h.d.key)
 	}
 }
 
@@ -191,7 +191,7 @@ func (o *owners) all(is func(*driver) bool) (list []*driver) {
 // releaseStray looks at who has the lock at master i, by an answer. If that is an owner of this
 // client that has gone, one of its commands was carried out after all: it is released there.
 func (m *Masters) releaseStray(i int, key string, a script.Answer) {
-	if a.Outcome == script.Refused && m.Ours(a.Holder) && m.owners.find(a.Holder) == nil {
-		m.Nodes[i].Send(script.ReleaseOfAny(key, a.Holder, 1), poll.Nobody{}, i)
+	if a.Outcome == script.Refused && m.All.Ours(a.Holder) && m.owners.find(a.Holder) == nil {
+		m.All.Nodes[i].Send(script.ReleaseOfAny(key, a.Holder, 1), poll.Nobody{}, i)
 	}
 }

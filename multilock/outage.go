@@ -77,12 +77,12 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	_, name := called(key)
 	switch {
 	case all > 0:
-		m.Log.InfoContext(ctx, "redlock: quorum is back", "names", all)
+		m.All.Log.InfoContext(ctx, "redlock: quorum is back", "names", all)
 	case !news:
 	case why.Guard > 0:
-		m.Log.WarnContext(ctx, "redlock: waiting for masters that restarted lately", "name", name, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
+		m.All.Log.WarnContext(ctx, "redlock: waiting for masters that restarted lately", "name", name, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
 	default:
-		m.Log.WarnContext(ctx, "redlock: waiting for a quorum", "name", name, "error", why.Nodes)
+		m.All.Log.WarnContext(ctx, "redlock: waiting for a quorum", "name", name, "error", why.Nodes)
 	}
 }
 
@@ -92,8 +92,8 @@ func (m *Masters) reportRenewal(h *Hold) {
 	var reasons []string
 	var news bool
 	var all int
-	h.mu.Lock()
-	why, left, ctx := h.failed, m.left(h.state.Until), h.room[0].Context()
+	h.d.mu.Lock()
+	why, left, ctx := h.failed, m.left(h.d.state.Until), h.room[0].Context()
 	if why != nil {
 		reasons = why.Reasons()
 	}
@@ -107,12 +107,12 @@ func (m *Masters) reportRenewal(h *Hold) {
 		all = m.unrenewed.ends(h)
 	}
 	m.mu.Unlock()
-	h.mu.Unlock()
+	h.d.mu.Unlock()
 	switch {
 	case all > 0:
-		m.Log.InfoContext(ctx, "redlock: renewals succeed again", "holds", all)
+		m.All.Log.InfoContext(ctx, "redlock: renewals succeed again", "holds", all)
 	case news:
-		m.Log.WarnContext(ctx, "redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
+		m.All.Log.WarnContext(ctx, "redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
 	}
 }
 
@@ -137,7 +137,7 @@ func (m *Masters) reportEnd(h *Hold) {
 	named := m.losses.n <= maxLosses
 	m.mu.Unlock()
 	if named {
-		m.Log.WarnContext(h.room[0].Context(), "redlock: hold is lost", "name", h.Name(), "owner", h.Owner(), "error", h.cause)
+		m.All.Log.WarnContext(h.room[0].Context(), "redlock: hold is lost", "name", h.Name(), "owner", h.Owner(), "error", h.cause)
 	}
 }
 
@@ -151,6 +151,6 @@ func (m *Masters) reportLosses(after time.Duration) {
 	}
 	m.mu.Unlock()
 	if more > 0 {
-		m.Log.Warn("redlock: more holds are lost", "holds", more)
+		m.All.Log.Warn("redlock: more holds are lost", "holds", more)
 	}
 }

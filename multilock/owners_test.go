@@ -65,13 +65,13 @@ func TestMastersThatAreDownAnswerFirst(t *testing.T) {
 		time.Sleep(time.Second)
 		before := fx.Master(0).Calls("EVALSHA")
 		s := &slow{fx: fx}
-		fx.m.Send(script.Inspect("k"), fx.m.All(), s)
+		fx.m.All.Send(script.Inspect("k"), fx.m.All.Set(), s)
 		synctest.Wait()
 		if s.calls != before {
 			t.Errorf("another master was sent %d calls before the one that is down had answered", s.calls-before)
 		}
 		hold := fx.take(t, fx.m, "k")
-		if at := hold.state.Claimed(); at != 0b011 {
+		if at := hold.d.state.Claimed(); at != 0b011 {
 			t.Errorf("a hold claims %03b, want 011", at)
 		}
 		unlock(t, hold)
@@ -95,7 +95,7 @@ func TestForgedHandOffs(t *testing.T) {
 				before := time.Now()
 				for round := range uint64(100) {
 					for i := range 3 {
-						forged := script.HandOff{Owner: waits.ID + ":r1", Round: round, Token: 1 << 52, Key: key}
+						forged := script.HandOff{Owner: waits.All.ID + ":r1", Round: round, Token: 1 << 52, Key: key}
 						waits.HandedOff(i, forged)
 						forged.Round += 1 << 52
 						waits.HandedOff(i, forged)

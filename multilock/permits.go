@@ -63,7 +63,7 @@ func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
 			return m.answered(b) && m.known(b, req.Permits).settled(b.N-b.In.Len())
 		}).Wait(ctx)
 		if !m.answered(b) {
-			return nil, m.Lost("acquire", req.Key, b, poll.ErrNoQuorum, cut, nil)
+			return nil, m.All.Lost("acquire", req.Key, b, poll.ErrNoQuorum, cut, nil)
 		}
 		known := m.known(b, req.Permits)
 		var tried []int
@@ -86,18 +86,18 @@ func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
 //
 // Cost: one script call on each master.
 func (m *Masters) askSlots(semaphore string, permits int, enough func(*poll.Ballot) bool) *poll.Poll {
-	return m.Ask(script.Look(semaphore, permits), enough)
+	return m.All.Ask(script.Look(semaphore, permits), enough)
 }
 
 // answered reports whether a majority has answered.
 func (m *Masters) answered(b *poll.Ballot) bool {
 	done, _, _ := b.Tally()
-	return m.Majority(done)
+	return m.All.Majority(done)
 }
 
 // known returns what the answers to askSlots say.
 func (m *Masters) known(b *poll.Ballot, permits int) *slots {
-	s := &slots{masters: m.Len()}
+	s := &slots{masters: m.All.Len()}
 	m.see(s, b, permits)
 	return s
 }
@@ -131,7 +131,7 @@ func (m *Masters) allTaken(req *Request, b *poll.Ballot) error {
 			}
 		}
 	}
-	return m.Refused("acquire", req.Key, b, nil)
+	return m.All.Refused("acquire", req.Key, b, nil)
 }
 
 // semaphore is what a client knows of one, while callers wait for its permits.
@@ -157,7 +157,7 @@ func (m *Masters) semaphoreOf(key string) *semaphore {
 	m.mu.Lock()
 	s, known := m.semaphores[key]
 	if !known {
-		s = &semaphore{m: m, key: key, slots: &slots{masters: m.Len()}}
+		s = &semaphore{m: m, key: key, slots: &slots{masters: m.All.Len()}}
 		s.idle = time.AfterFunc(lingers, s.forget)
 		m.semaphores[key] = s
 	}
@@ -166,7 +166,7 @@ func (m *Masters) semaphoreOf(key string) *semaphore {
 	m.mu.Unlock()
 	if !known {
 		m.subscribe()
-		for _, n := range m.Nodes {
+		for _, n := range m.All.Nodes {
 			n.Watch(key)
 		}
 	}
@@ -182,7 +182,7 @@ func (s *semaphore) forget() {
 	}
 	s.m.mu.Unlock()
 	if over {
-		for _, n := range s.m.Nodes {
+		for _, n := range s.m.All.Nodes {
 			n.Unwatch(s.key)
 		}
 	}
@@ -304,7 +304,7 @@ type stander struct {
 
 // stand is a place at a slot.
 type stand struct {
-	*driver
+	d    *driver
 	slot int
 	once bool // it tries the slot, and does not wait for it
 }
@@ -347,7 +347,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 		turn := false
 		select {
 		case <-p.woken:
-			if !m.Admitted() {
+			if !m.Clients.Admitted() {
 				return nil, nil // as in bid
 			}
 			if hold, err := p.won(ctx); hold != nil || err != nil {
@@ -372,7 +372,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 		case <-ctx.Done():
 			m.noteStand(p, poll.Ended(ctx))
 			return nil, nil
-		case <-m.Closing():
+		case <-m.All.Closing():
 			return nil, poll.ErrClosed
 		}
 		p.choose(turn)
@@ -380,7 +380,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 }
 
 // lookIn draws how long the first caller stands before it looks again.
-func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.RoundTrip() }
+func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.All.RoundTrip() }
 
 // join puts p among those who stand, and returns the slot at which it begins, -1 if it has to look.
 func (p *stander) join() int {
@@ -411,10 +411,10 @@ func (p *stander) leave() {
 // the one at which it has stood the longest.
 func (p *stander) goTo(slot int, once bool) {
 	m := p.s.m
-	if slot < 0 || !m.Begin() {
+	if slot < 0 || !m.All.Begin() {
 		return
 	}
-	since := m.Stamp(p.w.since)
+	since := m.All.Stamp(p.w.since)
 	if once {
 		since = time.Time{}
 	}
@@ -434,7 +434,7 @@ func (p *stander) goTo(slot int, once bool) {
 // drop gives up the n-th slot.
 func (p *stander) drop(n int) {
 	p.remove(n).giveUp()
-	p.s.m.End()
+	p.s.m.All.End()
 }
 
 // dropAll gives up all slots.
@@ -450,7 +450,7 @@ func (p *stander) remove(n int) *driver {
 	defer p.s.mu.Unlock()
 	st := p.stands[n]
 	p.stands = slices.Delete(p.stands, n, n+1)
-	return st.driver
+	return st.d
 }
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
@@ -507,9 +507,9 @@ func (p *stander) behind() bool {
 // any reports whether what the caller asked for at one of its slots is so.
 func (p *stander) any(is func(*attempt.Attempt) bool) bool {
 	return slices.ContainsFunc(p.stands, func(st stand) bool {
-		st.mu.Lock()
-		defer st.mu.Unlock()
-		return is(&st.state)
+		st.d.mu.Lock()
+		defer st.d.mu.Unlock()
+		return is(&st.d.state)
 	})
 }
 
@@ -517,20 +517,20 @@ func (p *stander) any(is func(*attempt.Attempt) bool) bool {
 func (p *stander) won(ctx context.Context) (*Hold, error) {
 	for n := 0; n < len(p.stands); {
 		st := p.stands[n]
-		if st.is(attempt.Held) {
+		if st.d.is(attempt.Held) {
 			d := p.remove(n)
 			p.dropAll() // before, so that the trace ends with the call
 			hold := p.s.m.take(p.w, d)
 			if hold == nil { // it has ended meanwhile
-				p.s.m.End()
+				p.s.m.All.End()
 			}
 			return hold, nil
 		}
-		why := st.reason(nil)
+		why := st.d.reason(nil)
 		switch {
 		case why != nil && why.Hopeless() && ctx.Err() == nil:
 			return nil, why
-		case st.is(attempt.Ended):
+		case st.d.is(attempt.Ended):
 			p.drop(n) // somebody else was faster
 		default:
 			n++
@@ -550,7 +550,7 @@ func (m *Masters) isFirst(w *waiter) bool {
 func (m *Masters) noteStand(p *stander, cut error) {
 	var last *poll.MajorityError
 	for _, st := range p.stands {
-		if why := st.reason(cut); why != nil {
+		if why := st.d.reason(cut); why != nil {
 			last = why
 		}
 	}

@@ -48,7 +48,7 @@ func (m *Masters) renew(lease time.Duration, due []*driver) {
 	for _, r := range all.rounds {
 		m.startNext(r.d.key, nil)
 	}
-	m.Send(script.Renew(lease, all.holds), m.All(), all)
+	m.All.Send(script.Renew(lease, all.holds), m.All.Set(), all)
 	for _, r := range all.rounds {
 		r.d.mu.Lock()
 		r.d.flushing = false
@@ -139,19 +139,19 @@ var errPermit = errors.New("it is a permit")
 // the hold is by now, and it is sent again.
 func (h *Hold) renewFor(ctx context.Context, e Entry, what redlocktrace.Renewal, ev attempt.Event) error {
 	cause := h.Check()
-	h.mu.Lock()
-	held := h.hold == h && h.state.Find(e) >= 0
-	h.mu.Unlock()
+	h.d.mu.Lock()
+	held := h.d.hold == h && h.d.state.Find(e) >= 0
+	h.d.mu.Unlock()
 	switch {
 	case !held:
 		return poll.ErrNotHeld
 	case cause != nil:
 		return cause
-	case !h.m.Begin():
+	case !h.d.m.All.Begin():
 		return poll.ErrClosed
 	}
-	defer h.m.End()
-	if ev.Kind == attempt.Downgrade && h.slot {
+	defer h.d.m.All.End()
+	if ev.Kind == attempt.Downgrade && h.d.slot {
 		return poll.Fail(string(what), h.Name(), errPermit)
 	}
 	for again := true; ; again = false {
@@ -167,19 +167,19 @@ func (h *Hold) renewFor(ctx context.Context, e Entry, what redlocktrace.Renewal,
 
 // renewOnce is renewFor for one round, which is nil if ctx ended first.
 func (h *Hold) renewOnce(ctx context.Context, what redlocktrace.Renewal, ev attempt.Event) (*round, error) {
-	h.mu.Lock()
-	defer func() { h.flush() }()
+	h.d.mu.Lock()
+	defer func() { h.d.flush() }()
 	if !h.liveLocked() {
 		return nil, h.cause
 	}
-	r := h.renewLocked(&ev, what)
+	r := h.d.renewLocked(&ev, what)
 	if r == nil {
 		return nil, h.cause
 	}
 	r.op = string(what)
-	h.postRenewalLocked(r)
-	if cut := h.waitLocked(ctx, r); cut != nil {
-		return nil, poll.Fail(r.op, h.key, cut)
+	h.d.postRenewalLocked(r)
+	if cut := h.d.waitLocked(ctx, r); cut != nil {
+		return nil, poll.Fail(r.op, h.d.key, cut)
 	}
 	if r.err != nil {
 		return r, r.err

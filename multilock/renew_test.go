@@ -20,7 +20,7 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 		var due []*driver
 		for i := range n {
 			hold := fx.take(t, fx.m, fmt.Sprint("k", i))
-			holds, due = append(holds, hold), append(due, hold.driver)
+			holds, due = append(holds, hold), append(due, hold.d)
 		}
 		for key, masters := range map[string][]int{"k3": {0, 1}, "k4": {0}, "k5": {1, 2}} {
 			for _, i := range masters {
@@ -84,7 +84,7 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 				m, gate := fx.gated(t, 0)
 				ends, stays := fx.take(t, m, "k"), fx.take(t, m, "stays")
 				open := gate.shut()
-				go m.renew(lease, []*driver{ends.driver, stays.driver})
+				go m.renew(lease, []*driver{ends.d, stays.d})
 				synctest.Wait()
 				go end(t, ends)
 				synctest.Wait()

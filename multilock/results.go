@@ -43,7 +43,7 @@ func (d *driver) reasonLocked(cut error) *poll.MajorityError {
 			return nil
 		}
 	case attempt.Waiting:
-		if in := d.ballot.In.Len(); quorum.Vote(len(d.m.Nodes), 0, in) != quorum.Lost {
+		if in := d.ballot.In.Len(); quorum.Vote(len(d.m.All.Nodes), 0, in) != quorum.Lost {
 			return nil // a release entered it, and too few masters have said anything
 		}
 	case attempt.Paused:
@@ -62,7 +62,7 @@ func (d *driver) reasonLocked(cut error) *poll.MajorityError {
 	if d.raise != nil && (s.State == attempt.Settling && !s.Want.Wait || s.Why == attempt.NoToken) {
 		return d.lostLocked(&d.raise.ballot, poll.ErrNoQuorum, cut, errTokens)
 	}
-	if granted, _, _ := d.ballot.Tally(); d.m.Majority(granted) && d.tooShort() {
+	if granted, _, _ := d.ballot.Tally(); d.m.All.Majority(granted) && d.tooShort() {
 		return d.lostLocked(&d.ballot, poll.ErrNoQuorum, cut, d.late())
 	}
 	return d.refusedLocked(cut)
@@ -71,14 +71,14 @@ func (d *driver) reasonLocked(cut error) *poll.MajorityError {
 // lostLocked is [poll.Masters.Lost] for the lock.
 func (d *driver) lostLocked(b *poll.Ballot, state, cut, late error) *poll.MajorityError {
 	op, name := called(d.key)
-	return d.m.Lost(op, name, b, state, cut, late)
+	return d.m.All.Lost(op, name, b, state, cut, late)
 }
 
 // refusedLocked is [poll.Masters.Refused] for what the masters said last. An owner of one slot does not have the
 // semaphore.
 func (d *driver) refusedLocked(cut error) *poll.MajorityError {
 	op, name := called(d.key)
-	why := d.m.Refused(op, name, &d.ballot, cut)
+	why := d.m.All.Refused(op, name, &d.ballot, cut)
 	if d.slot {
 		why.Holder = ""
 	}
@@ -86,14 +86,14 @@ func (d *driver) refusedLocked(cut error) *poll.MajorityError {
 }
 
 // tooShort reports whether the lease is used up before the masters' answers come.
-func (d *driver) tooShort() bool { return attempt.TooShort(d.state.Want.Lease, d.m.RoundTrip()) }
+func (d *driver) tooShort() bool { return attempt.TooShort(d.state.Want.Lease, d.m.All.RoundTrip()) }
 
 // late says why a grant came too late.
 func (d *driver) late() error {
 	if !d.tooShort() {
 		return errLate
 	}
-	return fmt.Errorf("%w: %v is too short for a round trip, which takes up to %v", errLate, d.state.Want.Lease, d.m.RoundTrip().Round(time.Millisecond))
+	return fmt.Errorf("%w: %v is too short for a round trip, which takes up to %v", errLate, d.state.Want.Lease, d.m.All.RoundTrip().Round(time.Millisecond))
 }
 
 // watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: their
@@ -105,7 +105,7 @@ func (d *driver) watchLocked(a script.Answer) {
 	}
 	d.watching = true
 	d.m.subscribe()
-	for _, n := range d.m.Nodes {
+	for _, n := range d.m.All.Nodes {
 		n.Watch(d.key)
 	}
 }
@@ -116,7 +116,7 @@ func (d *driver) unwatchLocked() {
 		return
 	}
 	d.watching = false
-	for _, n := range d.m.Nodes {
+	for _, n := range d.m.All.Nodes {
 		n.Unwatch(d.key)
 	}
 }
@@ -132,7 +132,7 @@ func (r *round) failedLocked() {
 		state = poll.ErrLost
 	}
 	if state != nil {
-		r.err = d.m.Lost(r.op, d.key, &r.ballot, state, nil, nil)
+		r.err = d.m.All.Lost(r.op, d.key, &r.ballot, state, nil, nil)
 	}
 	if r.told != nil {
 		r.told.settledLocked(r)
@@ -177,5 +177,5 @@ func (r *round) releasedLocked(cut error) error {
 	_, name := called(r.d.key)
 	b := r.ballot
 	b.Answers = slices.Clone(b.Answers)
-	return r.d.m.Lost("unlock", name, &b, state, cut, nil)
+	return r.d.m.All.Lost("unlock", name, &b, state, cut, nil)
 }

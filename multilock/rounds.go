@@ -74,7 +74,7 @@ func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *rou
 
 // begin has the masters that a round is not sent to answer this.
 func (r *round) begin(others script.Outcome) {
-	r.ballot.N = len(r.d.m.Nodes)
+	r.ballot.N = len(r.d.m.All.Nodes)
 	for i := range r.ballot.N {
 		if !r.at.Has(i) {
 			r.ballot.Put(i, script.Answer{Outcome: others})
@@ -83,12 +83,12 @@ func (r *round) begin(others script.Outcome) {
 }
 
 // tokenLocked is the token of a release: at least what was proposed, so that the next token is larger.
-func (d *driver) tokenLocked() int64 { return max(d.m.Now().UnixMicro(), d.state.Last()) }
+func (d *driver) tokenLocked() int64 { return max(d.m.All.Now().UnixMicro(), d.state.Last()) }
 
 // entryLocked is the caller's entry in the queue. A client that does not hear of hand-offs polls.
 func (d *driver) entryLocked(r *attempt.Round, hears bool) script.QueueEntry {
 	entry := script.QueueEntry{
-		Round: uint64(r.Number), Since: d.since, Lease: r.Lease, Proposal: d.m.Now().UnixMicro(), Polls: !hears,
+		Round: uint64(r.Number), Since: d.since, Lease: r.Lease, Proposal: d.m.All.Now().UnixMicro(), Polls: !hears,
 	}
 	if d.state.Token < script.MaxToken { // or the master that said so would have the last word
 		entry.Proposal = max(entry.Proposal, d.state.Token+1)
@@ -108,14 +108,14 @@ func (d *driver) askLocked(r *attempt.Round, hears bool) *script.Command {
 	case d.state.Want.Wait:
 		return d.owner.AcquireOrRegister(d.state.Want.Lease, entry)
 	}
-	d.ballot = poll.Ballot{N: len(d.m.Nodes)} // each try is judged by its own answers
+	d.ballot = poll.Ballot{N: len(d.m.All.Nodes)} // each try is judged by its own answers
 	return d.owner.Acquire(d.state.Want.Lease, entry.Proposal)
 }
 
 // newOwnerLocked makes an owner for the next try.
 func (d *driver) newOwnerLocked() *script.Owner {
 	id := d.m.owners.make(d, d.state.Want.Keep)
-	if w := d.m.Witness; w != nil {
+	if w := d.m.All.Witness; w != nil {
 		w.Owner(&d.state, id)
 	}
 	o := script.NewOwner(d.key, id)
@@ -173,7 +173,7 @@ func (r *round) Answer(i int, a script.Answer) {
 			Hopeless: a.Err != nil && !node.Heals(a.Err),
 		}, r, nil)
 	}
-	if !asks && r.ballot.In == d.m.All() {
+	if !asks && r.ballot.In == d.m.All.Set() {
 		d.answeredLocked(r)
 	}
 	waits := asks && d.state.Want.Wait && !d.slot
@@ -236,7 +236,7 @@ func (m *Masters) holder(a script.Answer) attempt.Holder {
 	}
 	number := attempt.Holder(maphash.String(seed, a.Holder) | 1)
 	number &^= attempt.Ours | attempt.Keeps
-	if m.Ours(a.Holder) {
+	if m.All.Ours(a.Holder) {
 		number |= attempt.Ours
 	}
 	if script.Keeps(a.Holder) {

@@ -19,7 +19,7 @@ const gather = 20 * time.Millisecond
 
 // met is told which owner keeps callers that wait from key.
 func (m *Masters) met(key string, owner string) {
-	if !m.Foreign(owner) {
+	if !m.Clients.Foreign(owner) {
 		return
 	}
 	var kept time.Duration
@@ -31,7 +31,7 @@ func (m *Masters) met(key string, owner string) {
 		n.blocker, n.since = owner, now
 	}
 	m.mu.Unlock()
-	m.Blocked(key, owner, kept)
+	m.Clients.Blocked(key, owner, kept)
 }
 
 // subscriptions are what the masters publish to this client.
@@ -51,26 +51,26 @@ func (m *Masters) subscribe() {
 		return
 	}
 	m.subs.begun = true
-	for i, n := range m.Nodes {
-		n.Subscribe(m.ID, m, i)
+	for i, n := range m.All.Nodes {
+		n.Subscribe(m.All.ID, m, i)
 	}
 }
 
 // canBeTold reports whether a majority of the masters can tell this client that they handed a lock
 // off to it.
 func (m *Masters) canBeTold() bool {
-	return m.Majority(Set(m.subs.work.Load()).Len())
+	return m.All.Majority(Set(m.subs.work.Load()).Len())
 }
 
 // HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
 // released: the release that the owner sent should come after the hand-off, but may not at a master
 // that does not let old connections be killed.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
-	if m.Witness != nil {
-		defer m.Witness.Message(i, h)()
+	if m.All.Witness != nil {
+		defer m.All.Witness.Message(i, h)()
 	}
 	if d := m.owners.find(h.Owner); d == nil || d.key != h.Key {
-		m.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner, h.Token), poll.Nobody{}, i)
+		m.All.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner, h.Token), poll.Nobody{}, i)
 	} else {
 		d.handedOff(i, h)
 	}
@@ -100,11 +100,11 @@ func (m *Masters) Subscribed(i int, on bool) {
 	} else {
 		m.subs.work.And(^bit)
 	}
-	if !on || Set(m.subs.work.Load()) == m.All() {
+	if !on || Set(m.subs.work.Load()) == m.All.Set() {
 		delay = m.conf.Settle
 	}
 	if !m.canBeTold() {
-		m.recall(m.All())
+		m.recall(m.All.Set())
 	}
 	for _, d := range m.owners.all(func(*driver) bool { return true }) {
 		d.step(&attempt.Event{Kind: attempt.Hint, Delay: delay})

@@ -24,10 +24,10 @@ import (
 
 // callTrace is the trace of a call.
 type callTrace struct {
-	m *Masters
-	*tracer.Tracer
-	redlocktrace.Call
-	ctx context.Context // of the caller, for its two events
+	m     *Masters
+	to    *tracer.Tracer
+	about redlocktrace.Call
+	ctx   context.Context // of the caller, for its two events
 
 	began time.Time
 	once  sync.Once // done
@@ -48,16 +48,16 @@ func (m *Masters) startCall(ctx context.Context, req *Request) *callTrace {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.Closed() {
+	if m.All.Closed() {
 		return nil
 	}
 	m.calls.Add(1)
 	m.lastCall++
-	t := &callTrace{m: m, Tracer: m.trace, ctx: ctx, began: time.Now(), ahead: -1}
-	t.Call = redlocktrace.Call{
+	t := &callTrace{m: m, to: m.trace, ctx: ctx, began: time.Now(), ahead: -1}
+	t.about = redlocktrace.Call{
 		Client: m.trace.Client, ID: m.lastCall, Name: req.Key, Kind: kind(req), Permits: req.Permits, Wait: req.Wait, Watch: req.Watch,
 	}
-	tracer.Tell(t.Tracer, t.CallStarted, redlocktrace.CallStarted{Call: t.Call, Time: t.began, Context: ctx, Lease: req.Lease})
+	tracer.Tell(t.to, t.to.Trace.CallStarted, redlocktrace.CallStarted{Call: t.about, Time: t.began, Context: ctx, Lease: req.Lease})
 	return t
 }
 
@@ -75,10 +75,10 @@ func kind(req *Request) redlocktrace.Kind {
 func (t *callTrace) won(h *Hold) {
 	e := redlocktrace.CallDone{
 		Outcome: redlocktrace.OutcomeAcquired, Owner: h.Owner(), Token: h.token, Slot: h.Slot(),
-		Validity: max(0, h.m.left(h.state.Until)),
+		Validity: max(0, h.d.m.left(h.d.state.Until)),
 	}
 	if got := h.trace.call; got != t {
-		e.Entered = got.ID
+		e.Entered = got.about.ID
 	}
 	t.done(e)
 }
@@ -92,12 +92,12 @@ func (t *callTrace) done(e redlocktrace.CallDone) {
 	t.once.Do(func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		e.Call, e.Context, e.Time = t.Call, t.ctx, time.Now()
+		e.Call, e.Context, e.Time = t.about, t.ctx, time.Now()
 		e.Took, e.Tries, e.Rounds = e.Time.Sub(t.began), t.tries, t.rounds
 		if !t.waiting.IsZero() {
 			e.Waited = e.Time.Sub(t.waiting)
 		}
-		tracer.Tell(t.Tracer, t.CallDone, e)
+		tracer.Tell(t.to, t.to.Trace.CallDone, e)
 		t.m.calls.Done()
 	})
 }
@@ -134,7 +134,7 @@ func (t *callTrace) waits(behind, ahead int, why error) {
 		return
 	}
 	t.ahead = ahead
-	tracer.Tell(t.Tracer, t.Waiting, redlocktrace.Waiting{Call: t.Call, Time: now, Behind: behind, Ahead: ahead, Err: why})
+	tracer.Tell(t.to, t.to.Trace.Waiting, redlocktrace.Waiting{Call: t.about, Time: now, Behind: behind, Ahead: ahead, Err: why})
 }
 
 // waitsHere notes that w waits for other callers of the client, or for masters that confirm the hold
@@ -162,16 +162,16 @@ func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrac
 		r.Try, r.Number = cmp.Or(r.Try, t.tries), t.raises
 	}
 	t.mu.Unlock()
-	e.Call, e.Round, e.Time = t.Call, r, time.Now()
-	tracer.Tell(t.Tracer, t.Asked, e)
-	return &roundTrace{call: t, Round: r, sent: e.Time}
+	e.Call, e.Round, e.Time = t.about, r, time.Now()
+	tracer.Tell(t.to, t.to.Trace.Asked, e)
+	return &roundTrace{call: t, about: r, sent: e.Time}
 }
 
 // voted tells of the answer of master i.
 func (r *roundTrace) voted(i int, a script.Answer) {
 	t, now := r.call, time.Now()
 	e := redlocktrace.Voted{
-		Call: t.Call, Round: r.Round, Time: now, Master: t.m.Nodes[i].Name(), Vote: vote(outcome(a)),
+		Call: t.about, Round: r.about, Time: now, Master: t.m.All.Nodes[i].Name(), Vote: vote(outcome(a)),
 		Token: a.Token, Slot: r.slot, Took: now.Sub(r.sent),
 	}
 	if a.Outcome == script.Refused {
@@ -180,7 +180,7 @@ func (r *roundTrace) voted(i int, a script.Answer) {
 	if a.Outcome != script.Done {
 		e.Err = a.Why()
 	}
-	tracer.Tell(t.Tracer, t.Voted, e)
+	tracer.Tell(t.to, t.to.Trace.Voted, e)
 }
 
 // agrees makes the trace of a raise that makes token the one of the hold that the call has got from owner.
@@ -191,13 +191,13 @@ func (t *holdTrace) agrees(owner string, token int64) func(i int, a script.Answe
 	}
 	m := t.call.m
 	return t.call.asked(redlocktrace.Round{Ask: redlocktrace.AskRaise},
-		redlocktrace.Asked{Owner: owner, Masters: m.namesOf(m.All()), Token: token}).voted
+		redlocktrace.Asked{Owner: owner, Masters: m.namesOf(m.All.Set()), Token: token}).voted
 }
 
 // namesOf returns the names of the masters in at.
 func (m *Masters) namesOf(at Set) []string {
 	var names []string
-	for i, n := range m.Nodes {
+	for i, n := range m.All.Nodes {
 		if at.Has(i) {
 			names = append(names, n.Name())
 		}
@@ -235,13 +235,13 @@ func (t *callTrace) hold() *holdTrace {
 
 // aboutLocked says which hold an event is about.
 func (h *Hold) aboutLocked() redlocktrace.Hold {
-	return redlocktrace.Hold{Call: h.trace.call.Call, Owner: h.Owner(), Token: h.token, Slot: h.Slot()}
+	return redlocktrace.Hold{Call: h.trace.call.about, Owner: h.Owner(), Token: h.token, Slot: h.Slot()}
 }
 
 // endedLocked tells that h has ended.
 func (t *holdTrace) endedLocked(h *Hold) {
 	t.hold, t.ended = h.aboutLocked(), time.Now()
-	tracer.Tell(t.call.Tracer, t.call.HoldEnded, redlocktrace.HoldEnded{
+	tracer.Tell(t.call.to, t.call.to.Trace.HoldEnded, redlocktrace.HoldEnded{
 		Hold: t.hold, Time: t.ended, End: end(h), Err: h.cause, Held: t.ended.Sub(t.since),
 	})
 }
@@ -251,15 +251,15 @@ func (t *holdTrace) released(r *round, err error) {
 	now := time.Now()
 	e := redlocktrace.Released{Hold: t.hold, Time: now, Err: err, Took: now.Sub(t.ended)}
 	if r.next != nil {
-		e.Next = r.next.trace.call.ID
+		e.Next = r.next.trace.call.about.ID
 	}
-	tracer.Tell(t.call.Tracer, t.call.Released, e)
+	tracer.Tell(t.call.to, t.call.to.Trace.Released, e)
 }
 
 // kept tells that the client keeps what the hold gave back or, if there is a why, no longer.
 func (t *holdTrace) kept(why redlocktrace.Why) {
 	now := time.Now()
-	tracer.Tell(t.call.Tracer, t.call.Released, redlocktrace.Released{
+	tracer.Tell(t.call.to, t.call.to.Trace.Released, redlocktrace.Released{
 		Hold: t.hold, Time: now, Kept: why == "", Why: why, Took: now.Sub(t.ended),
 	})
 }
@@ -267,9 +267,9 @@ func (t *holdTrace) kept(why redlocktrace.Why) {
 // end is how h, whose mutex is held, has ended.
 func end(h *Hold) redlocktrace.End {
 	switch {
-	case h.state.Why == attempt.Expired:
+	case h.d.state.Why == attempt.Expired:
 		return redlocktrace.EndExpired
-	case h.state.Why == attempt.Lost:
+	case h.d.state.Why == attempt.Lost:
 		return redlocktrace.EndLost
 	case errors.Is(h.cause, poll.ErrClosed):
 		return redlocktrace.EndClosed
@@ -279,7 +279,7 @@ func end(h *Hold) redlocktrace.End {
 
 // renewalTrace is what a trace is told of a renewal.
 type renewalTrace struct {
-	*tracer.Tracer
+	to   *tracer.Tracer
 	what redlocktrace.Renewal
 	sent time.Time
 	left time.Duration // validity when it was sent
@@ -290,7 +290,7 @@ func (d *driver) traceRenewalLocked(what redlocktrace.Renewal) *renewalTrace {
 	if d.m.trace == nil {
 		return nil
 	}
-	return &renewalTrace{Tracer: d.m.trace, what: what, sent: time.Now(), left: d.m.left(d.state.Until)}
+	return &renewalTrace{to: d.m.trace, what: what, sent: time.Now(), left: d.m.left(d.state.Until)}
 }
 
 // settledLocked tells what became of a renewal. That of a hold which has ended is not told: what is told of a hold comes
@@ -303,7 +303,7 @@ func (t *renewalTrace) settledLocked(r *round) {
 	now := time.Now()
 	e := redlocktrace.Renewed{
 		Hold: h.aboutLocked(), For: t.what, Time: now, Left: max(0, t.left), Took: now.Sub(t.sent),
-		Result: redlocktrace.ResultConfirmed, Validity: max(0, h.m.left(h.state.Until)), Healed: h.m.namesOf(r.healed),
+		Result: redlocktrace.ResultConfirmed, Validity: max(0, h.d.m.left(h.d.state.Until)), Healed: h.d.m.namesOf(r.healed),
 	}
 	switch {
 	case r.err == nil:
@@ -312,5 +312,5 @@ func (t *renewalTrace) settledLocked(r *round) {
 	default:
 		e.Err, e.Result = r.err, redlocktrace.ResultUnconfirmed
 	}
-	tracer.Tell(t.Tracer, t.Renewed, e)
+	tracer.Tell(t.to, t.to.Trace.Renewed, e)
 }

@@ -20,10 +20,10 @@ type attemptTrace struct {
 
 // roundTrace is what a trace is told of one round.
 type roundTrace struct {
-	call *callTrace
-	redlocktrace.Round
-	sent time.Time
-	slot int // of a permit
+	call  *callTrace
+	about redlocktrace.Round
+	sent  time.Time
+	slot  int // of a permit
 }
 
 // attempt makes the trace of an attempt for the call, nil if that has none.
@@ -70,14 +70,14 @@ func stamp(since int64) time.Time {
 // enters tells of the round that is to confirm to the call that it has entered h again.
 func (t *callTrace) enters(h *Hold) *roundTrace {
 	return t.asked(redlocktrace.Round{Try: 1, Number: 1, Ask: redlocktrace.AskEnter},
-		redlocktrace.Asked{Owner: h.Owner(), Masters: h.m.namesOf(h.m.All())})
+		redlocktrace.Asked{Owner: h.Owner(), Masters: h.d.m.namesOf(h.d.m.All.Set())})
 }
 
 // handedOffLocked tells of a hand-off from master i.
 func (t *attemptTrace) handedOffLocked(d *driver, i, round int, h script.HandOff) {
-	tracer.Tell(t.call.Tracer, t.call.Voted, redlocktrace.Voted{
-		Call: t.call.Call, Round: redlocktrace.Round{Try: t.before + int(d.state.Try), Number: round}, Time: time.Now(),
-		Master: d.m.Nodes[i].Name(), Vote: redlocktrace.VoteHandedOff, Token: h.Token, Slot: t.slot,
+	tracer.Tell(t.call.to, t.call.to.Trace.Voted, redlocktrace.Voted{
+		Call: t.call.about, Round: redlocktrace.Round{Try: t.before + int(d.state.Try), Number: round}, Time: time.Now(),
+		Master: d.m.All.Nodes[i].Name(), Vote: redlocktrace.VoteHandedOff, Token: h.Token, Slot: t.slot,
 	})
 }
 
@@ -117,8 +117,8 @@ func (t *attemptTrace) steppedLocked(d *driver, before attempt.State, ev *attemp
 func (t *attemptTrace) decidedLocked(d *driver, decision redlocktrace.Decision, out *attempt.Effects) {
 	s := &d.state
 	e := redlocktrace.Decided{
-		Call: t.call.Call, Try: t.before + int(s.Try), Time: time.Now(), Owner: d.owner.ID, Decision: decision,
-		Need: quorum.Majority(len(d.m.Nodes)), Released: d.m.namesOf(out.Release | out.Yield),
+		Call: t.call.about, Try: t.before + int(s.Try), Time: time.Now(), Owner: d.owner.ID, Decision: decision,
+		Need: quorum.Majority(len(d.m.All.Nodes)), Released: d.m.namesOf(out.Release | out.Yield),
 	}
 	if s.State == attempt.Ended {
 		e.Released = d.m.namesOf(out.Send)
@@ -136,13 +136,13 @@ func (t *attemptTrace) decidedLocked(d *driver, decision redlocktrace.Decision, 
 	case redlocktrace.DecisionMajority:
 		e.Validity = max(0, d.m.left(s.Until))
 	}
-	tracer.Tell(t.call.Tracer, t.call.Decided, e)
+	tracer.Tell(t.call.to, t.call.to.Trace.Decided, e)
 }
 
 // counted counts the votes and hand-offs that d, whose mutex is held, has now, and what the other masters
 // said last.
 func counted(d *driver) (granted, refused, failed int) {
-	for i := range d.m.Nodes {
+	for i := range d.m.All.Nodes {
 		switch m := &d.state.Masters[i]; {
 		case m.Voted:
 			granted++

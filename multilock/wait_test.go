@@ -20,7 +20,7 @@ func TestAsksWhenMessagesMayBeLost(t *testing.T) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
 		deafen(m)
-		m.Greet(t.Context())
+		m.All.Greet(t.Context())
 		before := fx.Master(0).Calls("EVALSHA")
 		m.subs.work.Store(0)
 		begin(t, m, patient("k"))

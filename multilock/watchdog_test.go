@@ -102,9 +102,9 @@ func asleep(t *testing.T, f func(t *testing.T, fx *fixture, suspend func(...*Hol
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		f(t, fx, func(holds ...*Hold) {
 			for _, h := range holds {
-				h.mu.Lock()
-				h.state.Until = clock.Now().Add(-time.Minute)
-				h.mu.Unlock()
+				h.d.mu.Lock()
+				h.d.state.Until = clock.Now().Add(-time.Minute)
+				h.d.mu.Unlock()
 			}
 			slept.Add(int64(time.Hour))
 		})
@@ -152,7 +152,7 @@ func TestLossAfterAnOutageThatIsOver(t *testing.T) {
 			t.Fatal("no renewal failed")
 		}
 		fx.each((*redlocktest.Master).RestartWithData)
-		if err := fx.m.Ready(t.Context()); err != nil {
+		if err := fx.m.Clients.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(lease)

@@ -53,14 +53,14 @@ func (n *Node) observedLocked(due []delivery, tell func(to Observer, i int)) []d
 func (n *Node) traceChange(e redlocktrace.MasterChanged) {
 	if t := n.cfg.Trace; t != nil {
 		e.Client, e.Time, e.Master = t.Client, time.Now(), n.cfg.Name
-		tracer.Tell(t, t.MasterChanged, e)
+		tracer.Tell(t, t.Trace.MasterChanged, e)
 	}
 }
 
 // traceAnswer tells the trace that c, which runs a script, was answered with err or a reply.
 func (n *Node) traceAnswer(c *call, answered clock.Instant, err error) {
 	t := n.cfg.Trace
-	tracer.Tell(t, t.Answered, redlocktrace.Answered{
+	tracer.Tell(t, t.Trace.Answered, redlocktrace.Answered{
 		Client: t.Client, Time: time.Now(), Master: n.cfg.Name, Steps: c.cmd.Holds(), Took: answered.Sub(c.sent), Err: err,
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // unackedRelease is a release that the master has not acknowledged.
 type unackedRelease struct {
-	script.Repeat
+	repeat script.Repeat
 	number uint64 // of its call
 	since  time.Time
 
@@ -38,7 +38,7 @@ func (u *unackedReleases) len() int { return len(u.byOwner) }
 // add keeps the release c.
 func (u *unackedReleases) add(c *call) {
 	again := c.cmd.Repeat()
-	u.keep(unackedRelease{Repeat: again, number: c.number, since: time.Now(), mayStillRun: u.inFlight[again.Owner]})
+	u.keep(unackedRelease{repeat: again, number: c.number, since: time.Now(), mayStillRun: u.inFlight[again.Owner]})
 }
 
 // keep keeps r, unless a later release of its owner is there already.
@@ -46,11 +46,11 @@ func (u *unackedReleases) keep(r unackedRelease) {
 	if u.byOwner == nil {
 		u.byOwner = make(map[string]unackedRelease)
 	}
-	if later, ok := u.byOwner[r.Owner]; ok && later.number > r.number {
+	if later, ok := u.byOwner[r.repeat.Owner]; ok && later.number > r.number {
 		later.mayStillRun = later.mayStillRun || r.mayStillRun
 		r = later
 	}
-	u.byOwner[r.Owner] = r
+	u.byOwner[r.repeat.Owner] = r
 }
 
 // expire drops releases of holds that have expired. maxLease is that of [Config].

@@ -44,8 +44,8 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 	s.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil, 0))
 	list := s.takeAll()
 	for i, d := range list {
-		if want := fmt.Sprint("me:", (i+1)%100); d.Owner != want {
-			t.Fatalf("debt %d: got that of %s, want %s", i, d.Owner, want)
+		if want := fmt.Sprint("me:", (i+1)%100); d.repeat.Owner != want {
+			t.Fatalf("debt %d: got that of %s, want %s", i, d.repeat.Owner, want)
 		}
 	}
 	if len(list) != 100 || s.len() != 0 {
@@ -60,7 +60,7 @@ func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	later := n.newCallLocked(ownerNumber(0).Leave(1), nil, 0) // which waits
 	resent := n.fillBatchLocked(&link{}, nil)
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
-	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].Repeat != ownerNumber(0).Leave(1).Repeat() {
+	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].repeat != ownerNumber(0).Leave(1).Repeat() {
 		t.Errorf("%d resent, kept: %+v; want the later one", len(resent), list)
 	}
 }

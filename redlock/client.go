@@ -66,7 +66,7 @@ func (c *Client) Close() error { return c.all((*set).close) }
 //
 // Cost: one round trip the first time. The client watches its masters anyway.
 func (c *Client) Ready(ctx context.Context) error {
-	return c.all(func(s *set) error { return s.masters.Ready(ctx) })
+	return c.all(func(s *set) error { return s.masters.Clients.Ready(ctx) })
 }
 
 // Package redlockadmin looks at a client from inside.

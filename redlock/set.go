@@ -27,11 +27,11 @@ func newSet(cfg Config, part clients.Part) (*set, error) {
 	if err != nil {
 		return nil, err
 	}
-	if masters.Len() == 2 {
+	if masters.All.Len() == 2 {
 		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
 	}
-	masters.Spread(part)
-	masters.Introduce(cfg.identity())
+	masters.Clients.Spread(part)
+	masters.Clients.Introduce(cfg.identity())
 	masters.Keep(cfg.Keep)
 	s := &set{cfg: cfg, masters: masters, own: own}
 	if inNumbers.made(s) {
@@ -80,7 +80,7 @@ func (o *openClients) made(s *set) bool {
 		o.all[s.firstMaster()] = here
 	}
 	maps.DeleteFunc(here.since, func(_ string, since time.Time) bool { return time.Since(since) > time.Minute })
-	here.since[s.masters.ID] = time.Now()
+	here.since[s.masters.All.ID] = time.Now()
 	warn := len(here.since) >= manyClients && !here.warned
 	here.warned = here.warned || warn
 	return warn
@@ -91,7 +91,7 @@ func (o *openClients) closed(s *set) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if here := o.all[s.firstMaster()]; here != nil {
-		if delete(here.since, s.masters.ID); len(here.since) == 0 {
+		if delete(here.since, s.masters.All.ID); len(here.since) == 0 {
 			delete(o.all, s.firstMaster())
 		}
 	}

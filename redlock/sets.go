@@ -145,11 +145,11 @@ func (c *Client) admit(ctx context.Context, name string) error {
 		return nil // which asks by itself
 	}
 	at := c.at(name)
-	if !slices.ContainsFunc(at, func(s *set) bool { return !s.masters.Admitted() }) {
+	if !slices.ContainsFunc(at, func(s *set) bool { return !s.masters.Clients.Admitted() }) {
 		return nil
 	}
 	for _, s := range at {
-		if err := s.masters.Admit(ctx, name); errors.As(err, new(*terms.ConflictError)) {
+		if err := s.masters.Clients.Admit(ctx, name); errors.As(err, new(*terms.ConflictError)) {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 			if wait && !errors.Is(err, ctx.Err()) {
 				err = why.With(poll.Ended(ctx)) // it ended while other answers were still to come
 			}
-			return items[refused].masters.Identify(ctx, err)
+			return items[refused].masters.Clients.Identify(ctx, err)
 		}
 		first := max(0, slices.Index(holds, nil))
 		giveBack(ctx, holds[first:])
@@ -107,7 +107,7 @@ func reach(ctx context.Context, items []item) error {
 		if it.set == items[0].set && it.set == items[len(items)-1].set {
 			continue
 		}
-		if err := it.masters.Reach(ctx, it.name); err != nil {
+		if err := it.masters.All.Reach(ctx, it.name); err != nil {
 			return err
 		}
 	}

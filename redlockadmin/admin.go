@@ -72,7 +72,7 @@ func gather[E any](a *Admin, f func(*multilock.Masters) ([]E, error)) (all []E, 
 // IDs returns the client's uuid in each of its sets of masters, by set: the first part of its owners, "uuid:rN", and
 // the ID of its [redlock.ClientInfo]. A client of one set has one.
 func (a *Admin) IDs() []string {
-	ids, _ := gather(a, func(m *multilock.Masters) ([]string, error) { return []string{m.ID}, nil })
+	ids, _ := gather(a, func(m *multilock.Masters) ([]string, error) { return []string{m.All.ID}, nil })
 	slices.Sort(ids)
 	return ids
 }
@@ -90,7 +90,7 @@ func (a *Admin) SetsOf(name string) []string { return a.client.SetsOf(name) }
 // Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
 func (a *Admin) Clients(ctx context.Context) ([]redlock.ClientInfo, error) {
 	all, err := gather(a, func(m *multilock.Masters) (list []redlock.ClientInfo, err error) {
-		found, err := m.Clients(ctx)
+		found, err := m.Clients.List(ctx)
 		for i := range found {
 			list = append(list, *info(&found[i]))
 		}
@@ -109,5 +109,5 @@ func (a *Admin) Clients(ctx context.Context) ([]redlock.ClientInfo, error) {
 //
 // Cost: none.
 func (a *Admin) Conflict() error {
-	return a.client.All(func(m *multilock.Masters) error { return m.Conflict() })
+	return a.client.All(func(m *multilock.Masters) error { return m.Clients.Conflict() })
 }

@@ -63,7 +63,7 @@ type Waiter struct {
 func (a *Admin) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
 	err := a.at(name, func(m *multilock.Masters) error {
-		look, err := inspect.Lock(ctx, m.Directory, name)
+		look, err := inspect.Lock(ctx, m.Clients, name)
 		who := clientsOf(ctx, m, look)
 		if !in.Held {
 			in.Held, in.Holder, in.Client, in.HeldFor = look.Holder != "", look.Holder, who[look.Holder], look.For
@@ -92,11 +92,11 @@ func clientsOf(ctx context.Context, m *multilock.Masters, look inspect.Inspectio
 			owners = append(owners, s.Owner)
 		}
 		for _, w := range v.Queue {
-			owners = append(owners, w.Owner)
+			owners = append(owners, w.Entry.Owner)
 		}
 	}
 	who := make(map[string]*redlock.ClientInfo)
-	for owner, client := range m.Find(ctx, owners) {
+	for owner, client := range m.Clients.Find(ctx, owners) {
 		who[owner] = info(client)
 	}
 	return who
@@ -111,7 +111,7 @@ func readers(all []script.Reader, who map[string]*redlock.ClientInfo) (list []Re
 
 func waiters(queue []inspect.Waiter, who map[string]*redlock.ClientInfo) (list []Waiter) {
 	for _, w := range queue {
-		list = append(list, Waiter{Owner: w.Owner, Client: who[w.Owner], Shared: w.Mode == script.Shared, Slot: w.Slot})
+		list = append(list, Waiter{Owner: w.Entry.Owner, Client: who[w.Entry.Owner], Shared: w.Entry.Mode == script.Shared, Slot: w.Slot})
 	}
 	return list
 }
@@ -124,7 +124,7 @@ func waiters(queue []inspect.Waiter, who map[string]*redlock.ClientInfo) (list [
 // Cost: one round trip to the slowest master.
 func (a *Admin) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
 	err = a.at(name, func(m *multilock.Masters) error {
-		one, err := inspect.Force(ctx, m.Directory.Masters, name)
+		one, err := inspect.Force(ctx, m.All, name)
 		freed = freed || one
 		return err
 	})

@@ -54,7 +54,7 @@ func (a *Admin) List(ctx context.Context, pattern, after string, limit int) iter
 		}
 		var more atomic.Bool
 		all, err := gather(a, func(m *multilock.Masters) ([]inspect.Listed, error) {
-			found, err := inspect.List(ctx, m.Directory, pattern, after, limit)
+			found, err := inspect.List(ctx, m.Clients, pattern, after, limit)
 			if found.More {
 				more.Store(true)
 			}

@@ -44,7 +44,7 @@ type Slot struct {
 func (a *Admin) InspectSemaphore(ctx context.Context, name string) (SemaphoreInspection, error) {
 	in := SemaphoreInspection{Name: name}
 	err := a.at(name, func(m *multilock.Masters) error {
-		look, err := inspect.Permits(ctx, m.Directory, name)
+		look, err := inspect.Permits(ctx, m.Clients, name)
 		who := clientsOf(ctx, m, look)
 		in.Slots = append(in.Slots, slots(look.Slots, who)...)
 		for _, v := range look.Views {
@@ -68,7 +68,7 @@ func slots(taken []inspect.Slot, who map[string]*redlock.ClientInfo) (list []Slo
 // somebody had any: see [Admin.ForceUnlock].
 func (a *Admin) ForceRelease(ctx context.Context, name string) (freed bool, err error) {
 	err = a.at(name, func(m *multilock.Masters) error {
-		one, err := inspect.ForceSlots(ctx, m.Directory, name)
+		one, err := inspect.ForceSlots(ctx, m.Clients, name)
 		freed = freed || one
 		return err
 	})
@@ -85,7 +85,7 @@ func (a *Admin) ForceReleaseSlot(ctx context.Context, name string, slot int) (fr
 	var failed error
 	err = a.at(name, func(m *multilock.Masters) error {
 		if !freed && failed == nil {
-			freed, failed = inspect.ForceSlot(ctx, m.Directory.Masters, name, slot)
+			freed, failed = inspect.ForceSlot(ctx, m.All, name, slot)
 			return failed
 		}
 		return nil

@@ -16,7 +16,7 @@ const maxEvents = 10_000
 // Tracer has the events of a client that are still to be told. A nil Tracer is that of a client that
 // is not traced: check for nil before an event is made, so that none costs anything.
 type Tracer struct {
-	redlocktrace.Trace
+	Trace  redlocktrace.Trace
 	Client string // uuid: the first part of the client's owners
 
 	patience time.Duration // of Close
@@ -40,7 +40,7 @@ func New(t *redlocktrace.Trace, client string, masters []string, patience time.D
 		Trace: *t, Client: client, patience: patience,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	Tell(tr, tr.ClientChanged, redlocktrace.ClientChanged{
+	Tell(tr, tr.Trace.ClientChanged, redlocktrace.ClientChanged{
 		Client: client, Time: time.Now(), State: redlocktrace.ClientStarted, Masters: masters,
 	})
 	// Goroutines: one, which Close ends and waits for.
@@ -66,9 +66,9 @@ func Tell[E any](t *Tracer, f func(E), e E) {
 
 // keepLocked has event told, after the word of those that were dropped before it.
 func (t *Tracer) keepLocked(event func()) {
-	if t.missed > 0 && t.ClientChanged != nil {
+	if t.missed > 0 && t.Trace.ClientChanged != nil {
 		e := redlocktrace.ClientChanged{Client: t.Client, Time: time.Now(), State: redlocktrace.ClientMissed, Missed: t.missed}
-		t.events = append(t.events, func() { t.ClientChanged(e) })
+		t.events = append(t.events, func() { t.Trace.ClientChanged(e) })
 	}
 	t.missed = 0
 	t.events = append(t.events, event)
@@ -85,7 +85,7 @@ func (t *Tracer) Close() {
 		return
 	}
 	t.mu.Lock()
-	if f := t.ClientChanged; f != nil { // even if there is no room
+	if f := t.Trace.ClientChanged; f != nil { // even if there is no room
 		e := redlocktrace.ClientChanged{Client: t.Client, Time: time.Now(), State: redlocktrace.ClientClosed}
 		t.keepLocked(func() { f(e) })
 	}

@@ -29,7 +29,7 @@ func slow() (t *redlocktrace.Trace, told *[]any, let chan struct{}) {
 // start tells of calls with these IDs.
 func start(tr *Tracer, from, to uint64) {
 	for id := from; id < to; id++ {
-		Tell(tr, tr.CallStarted, redlocktrace.CallStarted{Call: redlocktrace.Call{ID: id}})
+		Tell(tr, tr.Trace.CallStarted, redlocktrace.CallStarted{Call: redlocktrace.Call{ID: id}})
 	}
 }
 

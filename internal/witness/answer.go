@@ -35,7 +35,7 @@ func (w *Witness) Sending(cmd *script.Command, at attempt.Set, to Receiver) Rece
 		return to
 	}
 	wanted, ok := w.takeLocked(t, &s, at)
-	if !ok || wanted.try != t.machine.Try && s.kind == release {
+	if !ok || wanted.try != t.machine.state.Try && s.kind == release {
 		return to
 	}
 	return &hearing{Witness: w, machine: t.machine, to: to, event: attempt.Event{Kind: attempt.Answer, Try: t.n, Round: wanted.round.Number}}
@@ -101,7 +101,7 @@ func (w *Witness) Message(i int, h script.HandOff) (heard func()) {
 		return func() {}
 	}
 	round := int64(h.Round) - t.from
-	if round <= 0 || round > int64(t.Round) {
+	if round <= 0 || round > int64(t.state.Round) {
 		return func() {} // it is forged
 	}
 	return w.tellLocked(t.machine, attempt.Event{
@@ -117,7 +117,7 @@ func (w *Witness) tellLocked(m *machine, e attempt.Event) (heard func()) {
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if m.hears(e) && m.Try == e.Try && !over(&m.Attempt) {
+		if m.hears(e) && m.state.Try == e.Try && !over(&m.state) {
 			m.found("it was not told %+v", e)
 		}
 	}
@@ -146,14 +146,14 @@ func (m *machine) listen(ev *attempt.Event) {
 
 // renews reports whether a round is a renewal, whose answers come together with others, or may be one that is forgotten.
 func (m *machine) renews(number uint32) bool {
-	for i := range m.Rounds {
-		if r := &m.Rounds[i]; r.Number == number {
+	for i := range m.state.Rounds {
+		if r := &m.state.Rounds[i]; r.Number == number {
 			return r.Command == attempt.Extend
 		}
 	}
-	switch m.Why {
+	switch m.state.Why {
 	case attempt.NotEnded:
-		return m.State == attempt.Held || m.State == attempt.Kept
+		return m.state.State == attempt.Held || m.state.State == attempt.Kept
 	case attempt.Released, attempt.Expired, attempt.Lost: // it was held
 		return true
 	}

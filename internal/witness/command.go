@@ -40,8 +40,8 @@ var kinds = map[attempt.Command]kind{
 
 // want notes what a step at ev wants sent, which began in the try before.
 func (m *machine) want(before uint32, ev *attempt.Event, out *attempt.Effects) {
-	w := want{kind: kinds[out.Round.Command], try: m.Try, at: out.Send, read: m.Token, round: out.Round, polls: !ev.Told}
-	old := want{kind: release, try: before, at: out.Release, read: m.Token}
+	w := want{kind: kinds[out.Round.Command], try: m.state.Try, at: out.Send, read: m.state.Token, round: out.Round, polls: !ev.Told}
+	old := want{kind: release, try: before, at: out.Release, read: m.state.Token}
 	away := old
 	away.at, away.yields = out.Yield, true
 	for _, one := range []want{w, old, away} {
@@ -134,8 +134,8 @@ func (s *sent) as(t *try, w want) {
 		e, queues := s.entry()
 		registers := s.args[1] == ""
 		proposal, _ := s.args[2].(int64)
-		wrong = registers != (w.round.Command == attempt.Register) || queues != m.Want.Wait ||
-			!registers && token != m.Want.Lease.Milliseconds() || proposal <= w.read && w.read < script.MaxToken
+		wrong = registers != (w.round.Command == attempt.Register) || queues != m.state.Want.Wait ||
+			!registers && token != m.state.Want.Lease.Milliseconds() || proposal <= w.read && w.read < script.MaxToken
 		if queues {
 			t.enters(w, e)
 		}

@@ -57,7 +57,7 @@ func New() *Witness {
 
 // machine is an attempt as it should be.
 type machine struct {
-	attempt.Attempt
+	state attempt.Attempt
 	of    *attempt.Attempt // the driver's
 	now   clock.Instant    // of its last step
 	since int64            // its stamp, once it was sent; 0
@@ -69,8 +69,8 @@ type machine struct {
 
 // become makes the machine what c is.
 func (m *machine) become(c *attempt.Attempt) {
-	m.Attempt = *c
-	m.Entries, m.Masters, m.Rounds = slices.Clone(c.Entries), slices.Clone(c.Masters), slices.Clone(c.Rounds)
+	m.state = *c
+	m.state.Entries, m.state.Masters, m.state.Rounds = slices.Clone(c.Entries), slices.Clone(c.Masters), slices.Clone(c.Rounds)
 }
 
 // over reports whether nothing follows any more.
@@ -115,7 +115,7 @@ func (w *Witness) Owner(c *attempt.Attempt, id string) {
 func (w *Witness) machineLocked(c *attempt.Attempt) *machine {
 	m := w.machines[c]
 	if m == nil {
-		m = &machine{Attempt: attempt.Attempt{Want: c.Want, Masters: make([]attempt.Master, len(c.Masters)), Rounds: make([]attempt.Round, 2)}, of: c}
+		m = &machine{state: attempt.Attempt{Want: c.Want, Masters: make([]attempt.Master, len(c.Masters)), Rounds: make([]attempt.Round, 2)}, of: c}
 		w.machines[c] = m
 	}
 	return m
@@ -130,16 +130,16 @@ func (w *Witness) Stepped(c *attempt.Attempt, conf *attempt.Config, now clock.In
 	}
 	seen.Add(1)
 	m := w.machineLocked(c)
-	if m.Try > 0 && now.Sub(m.now) < 0 {
+	if m.state.Try > 0 && now.Sub(m.now) < 0 {
 		m.found("its time goes back by %v", m.now.Sub(now))
 	}
 	m.listen(ev)
 	var own attempt.Effects
-	before := m.Try
+	before := m.state.Try
 	m.now = now
-	m.Step(conf, now, ev, &own)
-	if own != *out || !reflect.DeepEqual(&m.Attempt, c) {
-		m.found("after %+v it is %+v and wants %+v, not %+v and %+v", *ev, m.Attempt, own, *c, *out)
+	m.state.Step(conf, now, ev, &own)
+	if own != *out || !reflect.DeepEqual(&m.state, c) {
+		m.found("after %+v it is %+v and wants %+v, not %+v and %+v", *ev, m.state, own, *c, *out)
 		m.become(c)
 	}
 	m.want(before, ev, out)
@@ -148,7 +148,7 @@ func (w *Witness) Stepped(c *attempt.Attempt, conf *attempt.Config, now clock.In
 
 // tidyLocked forgets a machine that is over and wants nothing any more.
 func (w *Witness) tidyLocked(m *machine) {
-	if over(&m.Attempt) && len(m.wants) == 0 {
+	if over(&m.state) && len(m.wants) == 0 {
 		delete(w.machines, m.of)
 		for _, id := range m.tries {
 			delete(w.owners, id)
@@ -168,5 +168,5 @@ func (w *Witness) Close() {
 }
 
 func (m *machine) found(format string, args ...any) {
-	Found(fmt.Sprintf("try %d of %v: ", m.Try, m.tries) + fmt.Sprintf(format, args...))
+	Found(fmt.Sprintf("try %d of %v: ", m.state.Try, m.tries) + fmt.Sprintf(format, args...))
 }

@@ -61,7 +61,7 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 		}
 		select {
 		case <-l.done:
-		case <-d.Closing():
+		case <-d.All.Closing():
 			return poll.ErrClosed
 		case <-ctx.Done():
 			return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
@@ -72,8 +72,8 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 			return poll.Fail("lock", key, d.explain(r.rival, true))
 		case l.of == d && r == nil:
 			return poll.ErrClosed
-		case l.of == d && !d.Majority(r.Told):
-			return d.Lost("lock", key, r.ballot, poll.ErrNoQuorum, nil, nil)
+		case l.of == d && !d.All.Majority(r.facts.Told):
+			return d.All.Lost("lock", key, r.ballot, poll.ErrNoQuorum, nil, nil)
 		}
 	}
 	return nil
@@ -103,7 +103,7 @@ func (d *Directory) lapsed() bool {
 func (l *look) run() {
 	defer close(l.done)
 	if l.of.lapsed() {
-		l.of.Regain(longestReturn)
+		l.of.All.Regain(longestReturn)
 	}
 	next := map[*Directory]terms.Do{l.of: l.of.first()}
 	for next[l.of] != terms.Ended {
@@ -134,7 +134,7 @@ func (l *look) step(next map[*Directory]terms.Do) {
 	all := slices.Clone(l.of.sets.all)
 	l.of.sets.mu.Unlock()
 	for _, d := range all {
-		if d.Admitted() && d != l.of || !d.Begin() {
+		if d.Admitted() && d != l.of || !d.All.Begin() {
 			continue
 		}
 		ctx, do := late, next[d]
@@ -144,7 +144,7 @@ func (l *look) step(next map[*Directory]terms.Do) {
 			do = terms.Look // a lapsed one gives its masters time to come back in a look of its own
 		}
 		asked.Go(func() {
-			defer d.End()
+			defer d.All.End()
 			r := d.hear(ctx, do)
 			mu.Lock()
 			l.heard[d] = r
@@ -156,7 +156,7 @@ func (l *look) step(next map[*Directory]terms.Do) {
 
 // round is a step at the masters of one set.
 type round struct {
-	terms.Round
+	facts  terms.Round
 	text   string // that was published
 	ballot *poll.Ballot
 	rival  *rival // why the client is refused, nil if it is not
@@ -166,13 +166,13 @@ type round struct {
 // all have told, or a majority has a while ago.
 func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 	if do != terms.Stay {
-		d.Meet(ctx, longestLook)
+		d.All.Meet(ctx, longestLook)
 	}
 	enough, cancel := context.WithCancel(ctx)
 	defer cancel()
 	waits := false
-	p := d.NewPoll(func(b *poll.Ballot) bool {
-		if d.Majority(told(b)) && !waits {
+	p := d.All.NewPoll(func(b *poll.Ballot) bool {
+		if d.All.Majority(told(b)) && !waits {
 			waits = true
 			time.AfterFunc(longestLook, cancel)
 		}
@@ -183,7 +183,7 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 	own := d.ownTermsLocked(now)
 	d.published = d.published || do != terms.Look
 	d.sets.mu.Unlock()
-	for i, n := range d.Nodes {
+	for i, n := range d.All.Nodes {
 		cmd := script.LookAtUses()
 		if do != terms.Look {
 			cmd = d.publish(own, i, do == terms.Join)
@@ -194,14 +194,14 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	r := &round{Round: terms.Round{Sent: now, Of: d.Len(), Again: do == terms.Look}, text: own.Text()}
+	r := &round{facts: terms.Round{Sent: now, Of: d.All.Len(), Again: do == terms.Look}, text: own.Text()}
 	r.ballot, _ = p.Wait(enough)
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	r.Told = told(r.ballot)
-	for i := range d.Nodes {
+	r.facts.Told = told(r.ballot)
+	for i := range d.All.Nodes {
 		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len(d.views[i].Uses) > 0 {
-			r.Again = r.Again || do == terms.Join
+			r.facts.Again = r.facts.Again || do == terms.Join
 		}
 	}
 	return r
@@ -212,25 +212,25 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 func (d *Directory) heard(r *round, gathered bool) terms.Do {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	r.Now, r.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
-	own := d.ownTermsLocked(r.Now)
-	r.rival = d.compareLocked(r.Now)
-	r.Refused = r.rival != nil
-	r.Again = r.Again || own.Text() != r.text
-	free := d.standing.Free(r.Now, d.id.Lease)
-	next := d.standing.Heard(&r.Round, d.id.Lease)
+	r.facts.Now, r.facts.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
+	own := d.ownTermsLocked(r.facts.Now)
+	r.rival = d.compareLocked(r.facts.Now)
+	r.facts.Refused = r.rival != nil
+	r.facts.Again = r.facts.Again || own.Text() != r.text
+	free := d.standing.Free(r.facts.Now, d.id.Lease)
+	next := d.standing.Heard(&r.facts, d.id.Lease)
 	switch {
-	case d.standing.Established(r.Now):
+	case d.standing.Established(r.facts.Now):
 		until := d.standing.Until()
 		d.until.Store(&until)
 		if record := d.recordLocked(own, 0, 1); record != nil {
-			d.Deliver(record, d.All(), poll.Receiver(d.denied), gathered)
+			d.All.Deliver(record, d.All.Set(), poll.Receiver(d.denied), gathered)
 		}
-		for _, n := range d.Nodes {
+		for _, n := range d.All.Nodes {
 			n.Noted(true)
 		}
-	case r.Refused && free:
-		d.Send(script.Withdraw(d.by), d.All(), poll.Nobody{})
+	case r.facts.Refused && free:
+		d.All.Send(script.Withdraw(d.by), d.All.Set(), poll.Nobody{})
 	}
 	return next
 }

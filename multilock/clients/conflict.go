@@ -20,7 +20,7 @@ const settledAfter = 25 * time.Second
 
 // rival is a use that conflicts with that of this client.
 type rival struct {
-	terms.Rival
+	found terms.Rival
 	from  *Directory      // of the set whose master told
 	seen  clock.Instant   // when it was seen first
 	told  bool            // the log and the trace were
@@ -31,12 +31,12 @@ type rival struct {
 // that the client is established.
 func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bool) poll.Receiver {
 	return func(i int, a script.Answer) {
-		if !d.Begin() {
+		if !d.All.Begin() {
 			return
 		}
 		// Goroutines: one, since what a master told takes time to read. It waits for nobody.
 		go func() {
-			defer d.End()
+			defer d.All.End()
 			d.sets.mu.Lock()
 			defer d.sets.mu.Unlock()
 			now := clock.Now()
@@ -68,17 +68,17 @@ func (d *Directory) compareLocked(now clock.Instant) *rival {
 	own, live := d.ownTermsLocked(now), make(map[string]*rival)
 	for _, o := range d.sets.all {
 		for _, found := range terms.Rivals(own, o.views, now) {
-			r := d.rivals[found.Text]
+			r := d.rivals[found.Use.Text]
 			if r == nil {
-				r = &rival{seen: now, from: o, named: o.lookUp(found.By)}
+				r = &rival{seen: now, from: o, named: o.lookUp(found.Use.By)}
 			}
-			r.Rival, r.from, live[found.Text] = found, o, r
+			r.found, r.from, live[found.Use.Text] = found, o, r
 		}
 	}
 	for text, r := range d.rivals {
 		if live[text] == nil && r.told {
-			d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String()})
-			d.Log.Info("redlock: the conflict with other clients is over", "other", r.Terms.String())
+			d.traced(redlocktrace.SetsOverlap{Other: r.found.Use.Terms.String()})
+			d.All.Log.Info("redlock: the conflict with other clients is over", "other", r.found.Use.Terms.String())
 		}
 	}
 	d.rivals = live
@@ -107,15 +107,15 @@ func (d *Directory) tellLocked(r *rival) {
 	}
 	r.told = true
 	why := d.explainLocked(r, !d.standing.Established(clock.Now()))
-	d.traced(redlocktrace.SetsOverlap{Other: r.Terms.String(), Err: why})
-	d.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
+	d.traced(redlocktrace.SetsOverlap{Other: r.found.Use.Terms.String(), Err: why})
+	d.All.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
 }
 
 // traced tells the trace of a conflict, or of its end.
 func (d *Directory) traced(e redlocktrace.SetsOverlap) {
 	if d.trace != nil {
 		e.Client, e.Time = d.trace.Client, time.Now()
-		tracer.Tell(d.trace, d.trace.SetsOverlap, e)
+		tracer.Tell(d.trace, d.trace.Trace.SetsOverlap, e)
 	}
 }
 
@@ -135,10 +135,10 @@ func (d *Directory) explain(r *rival, refused bool) error {
 
 func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 	why := &terms.ConflictError{
-		Reason: r.Reason, Own: *d.ownTermsLocked(clock.Now()), Other: *r.Terms,
-		Client: r.from.cache.client(r.By), Master: r.from.Nodes[r.Master].Name(), Refused: refused,
+		Reason: r.found.Reason, Own: *d.ownTermsLocked(clock.Now()), Other: *r.found.Use.Terms,
+		Client: r.from.cache.client(r.found.Use.By), Master: r.from.All.Nodes[r.found.Master].Name(), Refused: refused,
 	}
-	if why.Client != nil && why.Client.Terms.Text() == r.Text {
+	if why.Client != nil && why.Client.Terms.Text() == r.found.Use.Text {
 		why.Other = why.Client.Terms // with the addresses
 	}
 	return why
@@ -182,9 +182,9 @@ func (d *Directory) Guard(ctx context.Context) time.Duration {
 
 // lookOnce asks the masters how others use them, unless one has told already.
 func (d *Directory) lookOnce(ctx context.Context) {
-	if !d.heardAny() && ctx.Err() == nil && d.Begin() {
+	if !d.heardAny() && ctx.Err() == nil && d.All.Begin() {
 		d.hear(ctx, terms.Look)
-		d.End()
+		d.All.End()
 	}
 }
 
@@ -221,11 +221,11 @@ func (d *Directory) Conflict() error {
 // Cost: nothing is sent, but the first time one command to each master.
 func (d *Directory) Ready(ctx context.Context) error {
 	var r *rival
-	err := d.Await(ctx, func() error {
+	err := d.All.Await(ctx, func() error {
 		if r = d.refusal(); r != nil {
 			return nil // it is not waited for
 		}
-		return d.Unready("ready", "")
+		return d.All.Unready("ready", "")
 	})
 	if err == nil && r == nil && d.introduced() {
 		d.lookOnce(ctx)
@@ -242,7 +242,7 @@ func (d *Directory) Ready(ctx context.Context) error {
 func (d *Directory) info(client string, r script.Record) *terms.ClientInfo {
 	return &terms.ClientInfo{
 		ID: client, Name: r.Name, Host: r.Host, Program: r.Program, Version: r.Version, PID: r.PID,
-		Since: time.UnixMilli(r.Since), Seen: max(0, d.Now().Sub(time.UnixMilli(r.At))),
+		Since: time.UnixMilli(r.Since), Seen: max(0, d.All.Now().Sub(time.UnixMilli(r.At))),
 		Holds: r.Holds, Waits: r.Waits, Terms: r.Terms,
 	}
 }

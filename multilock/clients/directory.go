@@ -30,7 +30,7 @@ type Identity struct {
 
 // Directory is what one client says of itself at its masters, and what others say of themselves there.
 type Directory struct {
-	*poll.Masters
+	All   *poll.Masters // which the client asks
 	id    Identity
 	own   Own
 	trace *tracer.Tracer // nil: nothing is traced
@@ -62,7 +62,7 @@ type Own interface {
 
 // New makes the directory of a client with these masters, which says nothing of itself until Introduce.
 func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
-	d := &Directory{Masters: masters, own: own, trace: trace, views: make([]terms.View, len(masters.Nodes))}
+	d := &Directory{All: masters, own: own, trace: trace, views: make([]terms.View, len(masters.Nodes))}
 	d.sets = &Sets{all: []*Directory{d}}
 	return d
 }
@@ -80,11 +80,11 @@ type there struct {
 //
 // Cost: up to two commands to each master every 12 to 18 s, along with its checks.
 func (d *Directory) Introduce(id Identity) {
-	d.id, d.by = id, d.ID
+	d.id, d.by = id, d.All.ID
 	if id.Hidden {
 		d.by = uuid.NewString()
 	}
-	for _, n := range d.Nodes {
+	for _, n := range d.All.Nodes {
 		n.Present(d.notes)
 	}
 }
@@ -127,7 +127,7 @@ func (d *Directory) notes(i int) []node.Note {
 
 // publish returns the command that publishes own at master i.
 func (d *Directory) publish(own *terms.Terms, i int, alone bool) *script.Command {
-	at, _ := d.Nodes[i].Time(clock.Now())
+	at, _ := d.All.Nodes[i].Time(clock.Now())
 	return own.Publish(d.by, terms.Life(d.id.Lease), at, alone)
 }
 
@@ -138,9 +138,9 @@ func (d *Directory) recordLocked(own *terms.Terms, holds, waits int) *script.Com
 	}
 	record := &script.Record{
 		Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, PID: d.id.PID, Version: d.id.Version,
-		Since: d.id.Since.UnixMilli(), At: d.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: *own,
+		Since: d.id.Since.UnixMilli(), At: d.All.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: *own,
 	}
-	return record.Publish(d.ID)
+	return record.Publish(d.All.ID)
 }
 
 const (
@@ -154,8 +154,8 @@ const (
 
 // ownTermsLocked returns the terms of this client, by what it is, or was, connected to.
 func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
-	t := &terms.Terms{Masters: make([]script.Master, len(d.Nodes)), Part: d.part.ID, Now: d.part.Now, Next: d.part.Next, Lease: d.id.Lease.Milliseconds(), Guard: d.id.Guard.Milliseconds(), Layout: script.Layout}
-	for i, n := range d.Nodes {
+	t := &terms.Terms{Masters: make([]script.Master, len(d.All.Nodes)), Part: d.part.ID, Now: d.part.Now, Next: d.part.Next, Lease: d.id.Lease.Milliseconds(), Guard: d.id.Guard.Milliseconds(), Layout: script.Layout}
+	for i, n := range d.All.Nodes {
 		at, m := &d.at[i], &t.Masters[i]
 		p := n.Process()
 		if p.Run != "" {
@@ -184,7 +184,7 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 	if text := t.Text(); text != d.text {
 		d.text = text
 		if d.standing.Established(now) {
-			for _, n := range d.Nodes {
+			for _, n := range d.All.Nodes {
 				n.Noted(false) // others know the terms before
 			}
 		}
@@ -208,7 +208,7 @@ func (d *Directory) deniedLocked(i int, a script.Answer) {
 	}
 	if kind := node.Kind(a.Err); d.at[i].denied != kind {
 		d.at[i].denied = kind
-		d.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.Nodes[i].Name(), "error", a.Err)
+		d.All.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.All.Nodes[i].Name(), "error", a.Err)
 	}
 }
 
@@ -220,11 +220,11 @@ func (d *Directory) Retract() {
 	d.sets.mu.Lock()
 	published := d.published
 	d.sets.mu.Unlock()
-	for i, n := range d.Nodes {
+	for i, n := range d.All.Nodes {
 		n.Present(nil)
 		if published {
 			n.Send(script.Withdraw(d.by), poll.Nobody{}, i)
-			n.Send(script.Retract(d.ID), poll.Nobody{}, i)
+			n.Send(script.Retract(d.All.ID), poll.Nobody{}, i)
 		}
 	}
 }

@@ -19,16 +19,16 @@ const maxListed = 10_000
 // The error is a [*poll.MajorityError] when fewer than a majority of the masters told.
 //
 // Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
-func (d *Directory) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
+func (d *Directory) List(ctx context.Context) ([]terms.ClientInfo, error) {
 	var mu sync.Mutex
 	type sighting struct {
 		newest script.Record
 		at     int // how many masters have a record
 	}
 	all := make(map[string]sighting)
-	err := d.Everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
+	err := d.All.Everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
 		seen := make(map[string]bool) // SCAN may name a key twice
-		return d.Scan(ctx, i, script.ScanClients, func(keys []string) bool {
+		return d.All.Scan(ctx, i, script.ScanClients, func(keys []string) bool {
 			var clients []string
 			var cmds []*script.Command
 			for _, key := range keys {
@@ -37,7 +37,7 @@ func (d *Directory) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 					clients, cmds = append(clients, client), append(cmds, script.LookUp(client))
 				}
 			}
-			answers := d.Tell(i, cmds...)
+			answers := d.All.Tell(i, cmds...)
 			mu.Lock()
 			defer mu.Unlock()
 			for k, a := range answers {

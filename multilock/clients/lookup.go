@@ -93,7 +93,7 @@ func put[V any](m *map[string]V, key string, v V) {
 // Cost: one command to each master.
 func (d *Directory) lookUp(client string) <-chan struct{} {
 	c := &d.cache
-	if client == "" || client == d.ID || c.client(client) != nil {
+	if client == "" || client == d.All.ID || c.client(client) != nil {
 		return nil
 	}
 	c.looking.Lock()
@@ -101,7 +101,7 @@ func (d *Directory) lookUp(client string) <-chan struct{} {
 	if !c.mayAsk(client) {
 		return c.looked[client]
 	}
-	asked := d.Ask(script.LookUp(client), func(b *poll.Ballot) bool {
+	asked := d.All.Ask(script.LookUp(client), func(b *poll.Ballot) bool {
 		for i := range b.N {
 			if r, ok := script.ReadRecord(b.At(i).Reply); ok {
 				info := d.info(client, r)
@@ -126,14 +126,14 @@ func (d *Directory) lookAt(key, owner string) <-chan struct{} {
 	if !c.since(owner).IsZero() || !c.mayAsk(owner) {
 		return nil
 	}
-	return d.Ask(script.Inspect(key), func(b *poll.Ballot) bool {
+	return d.All.Ask(script.Inspect(key), func(b *poll.Ballot) bool {
 		var tokens []int64
 		for i := range b.N {
 			if a := b.At(i); a.Holder == owner {
 				tokens = append(tokens, a.Token)
 			}
 		}
-		if !d.Majority(len(tokens)) {
+		if !d.All.Majority(len(tokens)) {
 			return false
 		}
 		c.mu.Lock()
@@ -155,7 +155,7 @@ const tooLong = 10 * 365 * 24 * time.Hour
 
 // HeldFor returns how long ago since was by the masters' clocks, 0 if that makes no sense.
 func (d *Directory) HeldFor(since time.Time) time.Duration {
-	if t := d.Now().Sub(since); !since.IsZero() && t > 0 && t < tooLong {
+	if t := d.All.Now().Sub(since); !since.IsZero() && t > 0 && t < tooLong {
 		return t
 	}
 	return 0
@@ -172,7 +172,7 @@ const (
 // to know.
 func (d *Directory) Foreign(owner string) bool {
 	client := Of(owner)
-	return client != "" && client != d.ID && d.introduced()
+	return client != "" && client != d.All.ID && d.introduced()
 }
 
 // Blocked is told for how long owner, a Foreign one, has kept callers from the lock at key.
@@ -191,7 +191,7 @@ func (d *Directory) self() *terms.ClientInfo {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	return &terms.ClientInfo{
-		ID: d.ID, Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, Version: d.id.Version, PID: d.id.PID, Since: d.id.Since,
+		ID: d.All.ID, Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, Version: d.id.Version, PID: d.id.PID, Since: d.id.Since,
 		Holds: holds, Waits: waits, Terms: *d.ownTermsLocked(clock.Now()),
 	}
 }
@@ -201,7 +201,7 @@ func (d *Directory) who(owner string) *terms.ClientInfo {
 	switch client := Of(owner); client {
 	case "":
 		return nil
-	case d.ID:
+	case d.All.ID:
 		if !d.introduced() {
 			return nil
 		}
@@ -223,14 +223,14 @@ func (d *Directory) Identify(ctx context.Context, err error) error {
 		return err
 	}
 	key, client := why.Name, d.who(why.Holder)
-	if d.Begin() {
+	if d.All.Begin() {
 		if client == nil {
 			d.find(ctx, key, why.Holder)
 			client = d.who(why.Holder)
 		} else if d.heldSince(key, why.Holder).IsZero() && d.cache.mayAsk("since when "+key) {
 			d.lookAt(key, why.Holder) // for the next who is refused
 		}
-		d.End()
+		d.All.End()
 	}
 	named := *why
 	named.Client, named.For = client, d.HeldFor(d.heldSince(key, why.Holder))
@@ -249,7 +249,7 @@ func (d *Directory) find(ctx context.Context, key, owner string) {
 		return // it was asked for lately, and has no record
 	}
 	at := d.lookAt(key, owner)
-	enough, cancel := context.WithTimeout(ctx, min(2*d.RoundTrip()+20*time.Millisecond, longestLookUp))
+	enough, cancel := context.WithTimeout(ctx, min(2*d.All.RoundTrip()+20*time.Millisecond, longestLookUp))
 	defer cancel()
 	awaitAll(enough, at, client)
 }
@@ -269,7 +269,7 @@ func awaitAll(ctx context.Context, done ...<-chan struct{}) {
 
 // heldSince returns when owner got the lock at key, by the masters' clocks; the zero time if that is not known.
 func (d *Directory) heldSince(key, owner string) time.Time {
-	if d.Ours(owner) {
+	if d.All.Ours(owner) {
 		return d.own.Since(key, owner)
 	}
 	return d.cache.since(owner)
@@ -284,10 +284,10 @@ func (d *Directory) introduced() bool { return d.id.Name != "" }
 // Cost: one command to each master for each client that is not known.
 func (d *Directory) Find(ctx context.Context, owners []string) map[string]*terms.ClientInfo {
 	found := make(map[string]*terms.ClientInfo)
-	if !d.introduced() || !d.Begin() {
+	if !d.introduced() || !d.All.Begin() {
 		return found
 	}
-	defer d.End()
+	defer d.All.End()
 	var asked []<-chan struct{}
 	for _, owner := range owners {
 		asked = append(asked, d.lookUp(Of(owner)))

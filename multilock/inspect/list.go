@@ -57,13 +57,13 @@ func List(ctx context.Context, d *clients.Directory, pattern, after string, limi
 	var l Listing
 	start := time.Now()
 	found := &names{after: after, limit: 10*limit + spare, all: make(map[target]bool)}
-	err := d.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
-		a := d.Scan(looking, i, func(cursor uint64) *script.Command {
+	err := d.All.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
+		a := d.All.Scan(looking, i, func(cursor uint64) *script.Command {
 			return script.Scan(cursor, pattern, "hash")
 		}, found.locks)
 		for _, inBraces := range [...]bool{false, true} {
 			if a.Outcome == script.Done {
-				a = d.Scan(looking, i, func(cursor uint64) *script.Command {
+				a = d.All.Scan(looking, i, func(cursor uint64) *script.Command {
 					return script.ScanSlots(cursor, pattern, inBraces)
 				}, found.semaphores)
 			}

@@ -62,8 +62,8 @@ func lock(ctx context.Context, d *clients.Directory, name, key string) (Inspecti
 			holders, left = append(holders, v.Holder), append(left, v.Left)
 		}
 	}
-	in.Holder, _ = quorum.Holder(len(d.Nodes), holders)
-	in.Left, _ = quorum.FreeAfter(len(d.Nodes), left)
+	in.Holder, _ = quorum.Holder(len(d.All.Nodes), holders)
+	in.Left, _ = quorum.FreeAfter(len(d.All.Nodes), left)
 	in.For = d.HeldFor(in.granted())
 	said := make(map[string][]time.Duration) // by reader, for how long it reads
 	for _, v := range in.Views {
@@ -72,7 +72,7 @@ func lock(ctx context.Context, d *clients.Directory, name, key string) (Inspecti
 		}
 	}
 	for owner, left := range said {
-		if need := quorum.Majority(len(d.Nodes)); len(left) >= need {
+		if need := quorum.Majority(len(d.All.Nodes)); len(left) >= need {
 			slices.SortFunc(left, func(a, b time.Duration) int { return cmp.Compare(b, a) })
 			in.Readers = append(in.Readers, script.Reader{Owner: owner, Left: left[need-1]})
 		}
@@ -100,14 +100,14 @@ func (in *Inspection) granted() time.Time {
 
 // inspect sends cmd, which is about name, and returns what each master says.
 func inspect(ctx context.Context, d *clients.Directory, name string, cmd *script.Command) (Inspection, *poll.Ballot, error) {
-	if !d.Begin() {
+	if !d.All.Begin() {
 		return Inspection{}, nil, poll.ErrClosed
 	}
-	defer d.End()
-	b, cut := d.Ask(cmd, nil).Wait(ctx)
-	in := Inspection{Views: make([]View, len(d.Nodes))}
+	defer d.All.End()
+	b, cut := d.All.Ask(cmd, nil).Wait(ctx)
+	in := Inspection{Views: make([]View, len(d.All.Nodes))}
 	answered, guard := 0, d.Guard(ctx)
-	for i, n := range d.Nodes {
+	for i, n := range d.All.Nodes {
 		a := b.Answers[i]
 		v := View{
 			Master: n.Name(),
@@ -117,7 +117,7 @@ func inspect(ctx context.Context, d *clients.Directory, name string, cmd *script
 		if a.Crowd != nil {
 			v.Readers = a.Crowd.Readers
 			for _, w := range a.Crowd.Waiters {
-				v.Queue = append(v.Queue, Waiter{Waiter: w})
+				v.Queue = append(v.Queue, Waiter{Entry: w})
 			}
 		}
 		switch {
@@ -130,8 +130,8 @@ func inspect(ctx context.Context, d *clients.Directory, name string, cmd *script
 		}
 		in.Views[i] = v
 	}
-	if !d.Majority(answered) {
-		return in, b, d.Lost("inspect", name, b, poll.ErrNoQuorum, cut, nil)
+	if !d.All.Majority(answered) {
+		return in, b, d.All.Lost("inspect", name, b, poll.ErrNoQuorum, cut, nil)
 	}
 	return in, b, nil
 }

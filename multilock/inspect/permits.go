@@ -23,8 +23,8 @@ type Slot struct {
 
 // Waiter is one in the queue of a lock, or of a slot of a semaphore.
 type Waiter struct {
-	script.Waiter
-	Slot int // of a semaphore
+	Entry script.Waiter
+	Slot  int // of a semaphore
 }
 
 // maxWaiters is how many waiters of a semaphore a View has.
@@ -65,8 +65,8 @@ func Permits(ctx context.Context, d *clients.Directory, name string) (Inspection
 				held.Token = max(held.Token, v.Token)
 			}
 			for rank, w := range v.Queue {
-				ranks[i][w.Owner] = rank
-				view.Queue = append(view.Queue, Waiter{w.Waiter, slot})
+				ranks[i][w.Entry.Owner] = rank
+				view.Queue = append(view.Queue, Waiter{w.Entry, slot})
 			}
 		}
 		if one.Holder != "" {
@@ -80,7 +80,7 @@ func Permits(ctx context.Context, d *clients.Directory, name string) (Inspection
 		view := &in.Views[i]
 		slices.SortFunc(view.Slots, bySlot)
 		slices.SortFunc(view.Queue, func(a, b Waiter) int {
-			return cmp.Or(cmp.Compare(ranks[i][a.Owner], ranks[i][b.Owner]), cmp.Compare(a.Slot, b.Slot))
+			return cmp.Or(cmp.Compare(ranks[i][a.Entry.Owner], ranks[i][b.Entry.Owner]), cmp.Compare(a.Slot, b.Slot))
 		})
 		view.Queue = view.Queue[:min(len(view.Queue), maxWaiters)]
 	}
@@ -141,7 +141,7 @@ func ForceSlots(ctx context.Context, d *clients.Directory, name string) (freed b
 	}
 	var mu sync.Mutex
 	err = each(slots, func(slot int) error {
-		one, err := ForceSlot(ctx, d.Masters, name, slot)
+		one, err := ForceSlot(ctx, d.All, name, slot)
 		mu.Lock()
 		defer mu.Unlock()
 		freed = freed || one

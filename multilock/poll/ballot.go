@@ -124,7 +124,7 @@ func (m *Masters) NewPoll(settled Until) *Poll {
 // Ask sends cmd to all masters in a poll, which settled ends; nil: all are awaited.
 func (m *Masters) Ask(cmd *script.Command, settled Until) *Poll {
 	p := m.NewPoll(settled)
-	m.Send(cmd, m.All(), p)
+	m.Send(cmd, m.Set(), p)
 	return p
 }
 

@@ -53,7 +53,7 @@ func New(nodes []*node.Node, log *slog.Logger) *Masters {
 func (m *Masters) Len() int { return len(m.Nodes) }
 
 // All returns the set of all masters.
-func (m *Masters) All() Set { return attempt.All(len(m.Nodes)) }
+func (m *Masters) Set() Set { return attempt.All(len(m.Nodes)) }
 
 // Majority reports whether k masters are one.
 func (m *Masters) Majority(k int) bool { return quorum.Vote(len(m.Nodes), k, 0) == quorum.Won }

@@ -120,7 +120,7 @@ type View struct {
 
 // Rival is a use that conflicts with that of a client.
 type Rival struct {
-	script.Use
+	Use    script.Use
 	Reason error
 	Master int // that told
 }
