@@ -8,7 +8,6 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
 
@@ -16,12 +15,10 @@ import (
 //
 // The way of a lock: Masters.Lock makes a driver, and start asks. stepLocked passes an event to the attempt, roundLocked
 // makes a command of the round that it wants sent, and flush sends that. A round takes the answers, each of which is the
-// next event. When the attempt is held, takeLocked makes a [Hold] of it for its caller. Unlock is an event as well, and
+// next event. When the attempt is held, take makes a [Hold] of it for its caller. Unlock is an event as well, and
 // the release a round: until it is answered, or, if the client keeps the lock, until another caller takes it over.
 //
-// What leaves, leaves in the order of the steps that want it: a step appends to outbox, and whoever finds nobody
-// flushing sends what is there, without holding mu, since a node may answer before its Send returns. At the end of a
-// hold its entries are told before the release is sent, and the client forgets it after that.
+// What leaves, leaves in the order of the steps that want it, see [outbox]: whoever makes a step unlocks mu and flushes.
 type driver struct {
 	m       *Masters
 	key     string
@@ -43,40 +40,19 @@ type driver struct {
 	timer *time.Timer   // for what is due next, once something is
 	wakes clock.Instant // when it fires, if it is armed
 
-	outbox []message
-	stock  *stock        // to be told to the log by the next flush
-	idle   chan struct{} // closed when flushing ends, and when asked is set; nil: nobody waits for that
+	out outbox
 
 	slot     bool // the lock is a slot of a semaphore
 	armed    bool
 	watching bool // Redisson's channel
-	flushing bool
-	asked    bool // the first of what it sends was sent
-	gathered bool // what it sends is left to Node.Flush
 
 	// Most locks are free, and need no more than this.
 	first        Hold
-	firstMessage [1]message
+	firstMessage [1]message       // in the outbox
 	firstEntry   [1]attempt.Entry // its caller's, which is not yet in the attempt before start
 	firstRounds  [2]attempt.Round
 	masters      [5]attempt.Master
 }
-
-// message is what is to be done when its turn comes.
-type message struct {
-	hold *Hold // that it concerns, nil if none
-	cmd  *script.Command
-	to   node.Receiver
-	at   Set
-
-	ended   bool // the hold has: its entries are told first, and the client forgets it in the end
-	renewed bool // the hold was, or was not: the log may be told
-	ahead   bool // those ask first who are next in the client's line, or one of them follows
-	unkept  bool // it was kept, and the client forgets that in the end
-}
-
-// stock is what the last round came to: why is nil where enough masters answered.
-type stock struct{ why *poll.MajorityError }
 
 // newDriver makes a driver for key, as req wants it. Its place in the queue is since, if it waits. told is told what
 // becomes of it.
@@ -95,7 +71,7 @@ func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan
 	if len(m.All.Nodes) > len(d.masters) {
 		d.state.Masters = make([]attempt.Master, len(m.All.Nodes))
 	}
-	d.state.Rounds, d.outbox = d.firstRounds[:], d.firstMessage[:0]
+	d.state.Rounds, d.out.messages = d.firstRounds[:], d.firstMessage[:0]
 	return d
 }
 
@@ -114,6 +90,7 @@ func (d *driver) line() string {
 func (d *driver) start() {
 	d.mu.Lock()
 	d.startLocked()
+	d.mu.Unlock()
 	d.flush()
 }
 
@@ -145,8 +122,9 @@ func (d *driver) follow(release *message) bool {
 	ended.next = d.beginLocked(&ev)
 	entry := d.entryLocked(d.lastLocked(), ev.Told)
 	// Here, so that it goes before whatever is sent for the caller.
-	d.outbox = append(d.outbox, message{cmd: release.cmd.Entering(d.owner, entry), at: release.at, to: ended})
-	d.flush()
+	d.postLocked(message{cmd: release.cmd.Entering(d.owner, entry), at: release.at, to: ended})
+	d.mu.Unlock()
+	d.flushFirst()
 	return true
 }
 
@@ -167,21 +145,20 @@ func (d *driver) startIn(delay time.Duration) {
 // starting it: it returns when the first round is sent.
 func (d *driver) startAhead() {
 	d.mu.Lock()
-	d.gathered = true
+	d.out.gathered = true
 	d.startLocked()
-	d.flush()
-	d.mu.Lock()
-	for d.flushing && !d.asked {
-		d.waitIdleLocked()
-	}
-	d.gathered = false
 	d.mu.Unlock()
+	d.flushFirst()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.out.gathered = false
 }
 
 // step passes ev to the attempt, and sends what follows.
 func (d *driver) step(ev *attempt.Event) {
 	d.mu.Lock()
 	d.stepLocked(ev)
+	d.mu.Unlock()
 	d.flush()
 }
 
@@ -203,7 +180,7 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 		d.trace.steppedLocked(d, before, ev, &out)
 	}
 	if of != nil && out.Settled == of.number && out.Result != attempt.Pending {
-		d.settledLocked(of, out.Result)
+		d.settleLocked(of, out.Result)
 		if of.err != nil {
 			why = of.err
 		}
@@ -225,16 +202,17 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 	if out.Send != 0 {
 		sent = d.roundLocked(&out, ev.Told, end)
 	} else if end.ended || end.unkept {
-		d.outbox = append(d.outbox, end)
+		d.postLocked(end)
 	}
 	if out.NewOwner {
 		d.releaseLocked(old, &out)
 	}
 	if out.Stock {
-		d.stock = new(stock)
+		news := message{reports: true}
 		if out.Outage {
-			d.stock.why = d.refusedLocked(nil)
+			news.outage = d.refusedLocked(nil)
 		}
+		d.postLocked(news)
 	}
 	if d.state.State != before {
 		d.changedLocked(before, &out)
@@ -316,89 +294,8 @@ func (d *driver) wake() {
 	} else {
 		d.stepLocked(&attempt.Event{Kind: attempt.Due})
 	}
+	d.mu.Unlock()
 	d.flush()
-}
-
-// flush sends what is in the outbox, unless somebody else does. The caller holds mu, which flush
-// unlocks.
-func (d *driver) flush() {
-	for !d.flushing && (len(d.outbox) > 0 || d.stock != nil) {
-		d.flushing = true
-		messages, news, gathered := d.outbox, d.stock, d.gathered
-		d.outbox, d.stock = nil, nil
-		d.mu.Unlock()
-		for i := range messages {
-			d.send(&messages[i], gathered)
-		}
-		if news != nil {
-			d.m.report(d.line(), news.why)
-		}
-		d.mu.Lock()
-		if d.flushing = false; !d.asked {
-			d.asked = true
-			d.idleLocked()
-		}
-		if clear(messages); d.outbox == nil {
-			d.outbox = messages[:0]
-		}
-	}
-	d.idleLocked()
-	d.mu.Unlock()
-}
-
-// idleLocked wakes whoever waits for the outbox.
-func (d *driver) idleLocked() {
-	if d.idle != nil {
-		close(d.idle)
-		d.idle = nil
-	}
-}
-
-// waitIdleLocked waits for idleLocked.
-func (d *driver) waitIdleLocked() {
-	if d.idle == nil {
-		d.idle = make(chan struct{})
-	}
-	idle := d.idle
-	d.mu.Unlock()
-	<-idle
-	d.mu.Lock()
-}
-
-// send does what is to be done for a message.
-func (d *driver) send(msg *message, gathered bool) {
-	if msg.ended {
-		msg.hold.tell()
-	}
-	if msg.ahead && d.m.startNext(d.key, msg) {
-		msg.cmd = nil // it was sent
-	}
-	if msg.cmd != nil {
-		d.m.All.Deliver(msg.cmd, msg.at, msg.to, gathered)
-	}
-	if msg.unkept {
-		d.m.unkeep(d)
-	}
-	if msg.renewed {
-		d.m.reportRenewal(msg.hold)
-	}
-	if msg.ended {
-		d.m.over(msg.hold)
-	}
-}
-
-// drainLocked waits until everything in the outbox is sent.
-func (d *driver) drainLocked() {
-	for d.flushing {
-		d.waitIdleLocked()
-	}
-}
-
-// drain waits until what was in the outbox is sent, by whomever.
-func (d *driver) drain() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.drainLocked()
 }
 
 // is reports whether it is in a state.
@@ -413,27 +310,22 @@ func (d *driver) is(s attempt.State) bool {
 //
 // Cost: one script call on each master.
 func (d *driver) giveUp() {
-	d.mu.Lock()
-	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key})
-	d.flush()
+	d.step(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key})
 	d.drain()
 }
 
 // conclude returns what a try that does not wait has come to, or gives it up and says why: with a [*poll.MajorityError],
 // or ErrClosed. cut is the error of a context that has ended.
 func (d *driver) conclude(req *Request, cut error) (*Hold, error) {
-	d.mu.Lock()
-	if h := d.takeLocked(req); h != nil {
-		d.flush()
+	if h := d.take(req); h != nil {
 		return h, nil
 	}
 	why := error(poll.ErrClosed)
 	if cut != poll.ErrClosed {
-		if reason := d.reasonLocked(cut); reason != nil {
+		if reason := d.reason(cut); reason != nil {
 			why = reason
 		}
 	}
-	d.mu.Unlock()
 	d.giveUp()
 	return nil, why
 }

@@ -40,9 +40,11 @@ type Hold struct {
 // NoHold returns a Hold that holds nothing: its name is empty, and its token 0.
 func NoHold() *Hold { return &Hold{d: &driver{owner: new(script.Owner)}} }
 
-// takeLocked makes a Hold of what is held, and lets the callers that share its owner enter it: nil if it is not, or is
+// take makes a Hold of what is held, and lets the callers that share its owner enter it: nil if it is not, or is
 // another caller's by now.
-func (d *driver) takeLocked(req *Request) *Hold {
+func (d *driver) take(req *Request) *Hold {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.state.State != attempt.Held || d.hold != nil {
 		return nil
 	}
@@ -144,6 +146,7 @@ func (h *Hold) lose(cause error) {
 	if h.liveLocked() {
 		h.d.advanceLocked(&attempt.Event{Kind: attempt.Lose}, nil, cause)
 	}
+	h.d.mu.Unlock()
 	h.d.flush()
 }
 
@@ -153,6 +156,7 @@ func (h *Hold) end(cause error) {
 	if h.liveLocked() {
 		h.d.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause)
 	}
+	h.d.mu.Unlock()
 	h.d.flush()
 }
 
@@ -164,6 +168,7 @@ func (h *Hold) Check() error {
 		h.d.stepLocked(&attempt.Event{Kind: attempt.Due})
 	}
 	cause := h.cause
+	h.d.mu.Unlock()
 	h.d.flush()
 	return cause
 }
@@ -178,18 +183,19 @@ func (h *Hold) enter(ctx context.Context, req *Request) error {
 		return poll.ErrClosed
 	}
 	defer h.d.m.All.End()
-	h.d.mu.Lock()
 	for {
-		why, outdated := h.enterLocked(ctx, req)
+		why, outdated := h.enterOnce(ctx, req)
 		if !outdated {
-			h.d.flush()
 			return why
 		}
 	}
 }
 
-// enterLocked is enter, once. Its mutex is released while it waits.
-func (h *Hold) enterLocked(ctx context.Context, req *Request) (why error, outdated bool) {
+// enterOnce is enter for one round.
+func (h *Hold) enterOnce(ctx context.Context, req *Request) (why error, outdated bool) {
+	defer h.d.flush()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
 	if !h.liveLocked() {
 		return errEnded, false
 	}
@@ -210,7 +216,9 @@ func (h *Hold) enterLocked(ctx context.Context, req *Request) (why error, outdat
 		if req.trace != nil && r.trace == nil {
 			r.trace = req.trace.enters(h)
 		}
-		cut := h.d.waitLocked(ctx, r)
+		h.d.mu.Unlock()
+		cut := h.d.await(ctx, r)
+		h.d.mu.Lock()
 		i = h.d.state.Find(req.Entry)
 		switch {
 		case cut != nil && i >= 0 && h.d.state.Entries[i].State == attempt.Asked && h.liveLocked():
@@ -225,22 +233,6 @@ func (h *Hold) enterLocked(ctx context.Context, req *Request) (why error, outdat
 	}
 }
 
-// waitLocked sends what is to be sent, and waits until r is settled. It returns the error of ctx if that ended first.
-func (d *driver) waitLocked(ctx context.Context, r *round) (cut error) {
-	done := r.awaitLocked()
-	d.flush()
-	select {
-	case <-done:
-	case <-ctx.Done():
-		cut = poll.Ended(ctx)
-	}
-	d.mu.Lock()
-	if r.result != attempt.Pending {
-		cut = nil
-	}
-	return cut
-}
-
 // Unlock gives an entry back, and with the last one the lock, unless the client keeps it. See redlock.Hold.Unlock for
 // its errors.
 func (h *Hold) Unlock(ctx context.Context, e Entry) error {
@@ -250,25 +242,25 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 		h.d.mu.Unlock()
 		return poll.ErrNotHeld
 	}
-	over := h.cause
+	before := h.cause
 	r := h.leaveLocked(e)
-	switch h.d.state.State {
-	case attempt.Held:
-		return h.leftLocked(ctx, e)
-	case attempt.Kept:
-		h.d.flush()
+	state, count, why, cause := h.d.state.State, h.d.count, h.d.state.Why, h.cause
+	h.d.mu.Unlock()
+	switch {
+	case state == attempt.Held:
+		return h.awaitCount(ctx, e, count)
+	case state == attempt.Kept:
 		h.d.drain()
 		return nil
+	case before != nil || why != attempt.Released:
+		h.d.flush()
+		return cause
 	}
-	if over == nil && h.d.state.Why == attempt.Released {
-		cut := h.d.waitLocked(ctx, r)
-		defer h.d.mu.Unlock()
-		h.d.drainLocked()
-		return r.releasedLocked(cut)
-	}
-	over = h.cause
-	h.d.flush()
-	return over
+	cut := h.d.await(ctx, r)
+	h.d.drain()
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	return r.releasedLocked(cut)
 }
 
 // leaveLocked passes on that e has left. The client may keep the lock if nobody of its own waits for it, and it keeps
@@ -290,18 +282,17 @@ func (h *Hold) leaveLocked(e Entry) *round {
 	return r
 }
 
-// leftLocked waits until the masters have been told the hold count without e, which has left. The caller holds mu, which
-// leftLocked unlocks.
-func (h *Hold) leftLocked(ctx context.Context, e Entry) (err error) {
-	r := h.d.count
+// awaitCount waits until the masters have been told the hold count without e, which has left: by r, nil if they need not be.
+func (h *Hold) awaitCount(ctx context.Context, e Entry, r *round) error {
 	h.d.flush()
 	e.Ended(poll.ErrNotHeld)
 	h.d.mu.Lock()
-	defer func() { h.d.flush() }()
+	defer h.d.mu.Unlock()
 	for ; r != nil; r = h.d.count {
-		cut := h.d.waitLocked(ctx, r)
-		switch {
-		case cut != nil || h.d.count == nil || h.cause != nil:
+		h.d.mu.Unlock()
+		cut := h.d.await(ctx, r)
+		h.d.mu.Lock()
+		if cut != nil || h.d.count == nil || h.cause != nil {
 			return r.releasedLocked(cut)
 		}
 	}

@@ -46,7 +46,7 @@ func (m *Masters) takeOver(req *Request, w *waiter) *Hold {
 		}
 	}
 	m.mu.Unlock()
-	d.flush()
+	d.mu.Unlock()
 	d.drain() // the end of the hold before, or the release that is to come ahead of the ask
 	return h
 }
@@ -87,6 +87,7 @@ func (m *Masters) Wanted(_ int, _, owner string) {
 		if d.owner.ID == owner {
 			d.stepLocked(&attempt.Event{Kind: attempt.Wanted, Try: d.state.Try})
 		}
+		d.mu.Unlock()
 		d.flush()
 	}
 }

@@ -384,8 +384,8 @@ func TestKeepsOneOfAName(t *testing.T) {
 		for i := range 3 {
 			d.state.Masters[i].Reached = true
 		}
-		second := d.takeLocked(&req)
 		d.mu.Unlock()
+		second := d.take(&req)
 		if err := second.Unlock(t.Context(), entryOf(second)); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Unlock = %v, want ErrLost: no master has the hold", err)
 		}

@@ -235,9 +235,7 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 
 // take makes the hold of w of what d has come to hold, nil if it does not.
 func (m *Masters) take(w *waiter, d *driver) *Hold {
-	d.mu.Lock()
-	hold := d.takeLocked(&w.req)
-	d.flush()
+	hold := d.take(&w.req)
 	if hold != nil {
 		m.bidDone(w)
 		m.report(w.line, nil)

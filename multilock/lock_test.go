@@ -41,8 +41,8 @@ func TestMastersThatHaveTheToken(t *testing.T) {
 		d.owner = d.newOwnerLocked()
 		raise := attempt.Round{Number: 2, Command: attempt.Raise, Token: 9}
 		d.roundLocked(&attempt.Effects{Send: 0b110, Round: raise}, true, message{})
-		if yes, _, _ := d.raise.ballot.Tally(); yes != 1 || len(d.outbox) != 1 {
-			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(d.outbox))
+		if yes, _, _ := d.raise.ballot.Tally(); yes != 1 || len(d.out.messages) != 1 {
+			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(d.out.messages))
 		}
 		d.m.owners.forget(d.owner.ID)
 	})

@@ -161,9 +161,10 @@ func (m *Masters) giveBack(is func(*driver) bool, cause error, sent func(*round)
 		var r *round
 		if is(d) {
 			if r = d.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause); r != nil {
-				r.awaitLocked()
+				r.settledLocked() // so that it has a channel
 			}
 		}
+		d.mu.Unlock()
 		d.flush()
 		if r != nil {
 			sent(r)

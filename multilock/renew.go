@@ -28,18 +28,9 @@ type renewals struct {
 func (m *Masters) renew(lease time.Duration, due []*driver) {
 	all := new(renewals)
 	for _, d := range due {
-		d.mu.Lock()
-		d.drainLocked()
-		switch r := d.renewLocked(&attempt.Event{Kind: attempt.Renew}, redlocktrace.RenewalWatchdog); {
-		case r == nil:
-			d.flush() // it has ended
-		case d.lastLocked().Lease != lease:
-			d.postRenewalLocked(r) // it was entered a moment ago
-			d.flush()
-		default:
-			all.addLocked(r)
-			d.flushing = true
-			d.mu.Unlock()
+		d.reserve()
+		if !d.joinRenewal(all, lease) {
+			d.resume()
 		}
 	}
 	if len(all.rounds) == 0 {
@@ -50,10 +41,25 @@ func (m *Masters) renew(lease time.Duration, due []*driver) {
 	}
 	m.All.Send(script.Renew(lease, all.holds), m.All.Set(), all)
 	for _, r := range all.rounds {
-		r.d.mu.Lock()
-		r.d.flushing = false
-		r.d.flush()
+		r.d.resume()
 	}
+}
+
+// joinRenewal adds the renewal of a hold to those to lease, and is false if it did not: the hold has ended, or is renewed
+// to another lease, since it was entered a moment ago.
+func (d *driver) joinRenewal(all *renewals, lease time.Duration) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.renewLocked(&attempt.Event{Kind: attempt.Renew}, redlocktrace.RenewalWatchdog)
+	switch {
+	case r == nil:
+		return false
+	case d.lastLocked().Lease != lease:
+		d.postRenewalLocked(r)
+		return false
+	}
+	all.addLocked(r)
+	return true
 }
 
 // lastLocked is the round that the attempt wanted last.
@@ -76,7 +82,7 @@ func (d *driver) renewLocked(ev *attempt.Event, what redlocktrace.Renewal) *roun
 func (d *driver) postRenewalLocked(r *round) {
 	one := new(renewals)
 	one.addLocked(r)
-	d.outbox = append(d.outbox, message{ahead: true, cmd: script.Renew(d.lastLocked().Lease, one.holds), at: r.at, to: one})
+	d.postLocked(message{ahead: true, cmd: script.Renew(d.lastLocked().Lease, one.holds), at: r.at, to: one})
 }
 
 // addLocked adds the round that was wanted last.
@@ -167,8 +173,9 @@ func (h *Hold) renewFor(ctx context.Context, e Entry, what redlocktrace.Renewal,
 
 // renewOnce is renewFor for one round, which is nil if ctx ended first.
 func (h *Hold) renewOnce(ctx context.Context, what redlocktrace.Renewal, ev attempt.Event) (*round, error) {
+	defer h.d.flush()
 	h.d.mu.Lock()
-	defer func() { h.d.flush() }()
+	defer h.d.mu.Unlock()
 	if !h.liveLocked() {
 		return nil, h.cause
 	}
@@ -178,7 +185,10 @@ func (h *Hold) renewOnce(ctx context.Context, what redlocktrace.Renewal, ev atte
 	}
 	r.op = string(what)
 	h.d.postRenewalLocked(r)
-	if cut := h.d.waitLocked(ctx, r); cut != nil {
+	h.d.mu.Unlock()
+	cut := h.d.await(ctx, r)
+	h.d.mu.Lock()
+	if cut != nil {
 		return nil, poll.Fail(r.op, h.d.key, cut)
 	}
 	if r.err != nil {

@@ -141,7 +141,7 @@ func (r *round) failedLocked() {
 		h.failed = r.err
 	}
 	if r.due && d.hold != nil {
-		d.outbox = append(d.outbox, message{hold: d.hold, renewed: true})
+		d.postLocked(message{hold: d.hold})
 	}
 }
 

@@ -68,7 +68,7 @@ func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *rou
 		msg.ahead, msg.cmd = true, d.owner.Release(d.tokenLocked(), d.since)
 	}
 	msg.at, msg.to = out.Send, r
-	d.outbox = append(d.outbox, msg)
+	d.postLocked(msg)
 	return r
 }
 
@@ -134,14 +134,11 @@ func (d *driver) releaseLocked(old *script.Owner, out *attempt.Effects) {
 	}
 	r := &round{d: d, owner: old.ID, command: attempt.Release, at: at}
 	r.begin(script.Refused)
-	d.postLocked(old.Release(d.tokenLocked(), d.since), out.Release, r)
-	d.postLocked(old.Yield(d.since), out.Yield, r)
-}
-
-// postLocked puts cmd into the outbox, for the next flush.
-func (d *driver) postLocked(cmd *script.Command, at Set, to node.Receiver) {
-	if at != 0 {
-		d.outbox = append(d.outbox, message{cmd: cmd, at: at, to: to})
+	if out.Release != 0 {
+		d.postLocked(message{cmd: old.Release(d.tokenLocked(), d.since), at: out.Release, to: r})
+	}
+	if out.Yield != 0 {
+		d.postLocked(message{cmd: old.Yield(d.since), at: out.Yield, to: r})
 	}
 }
 
@@ -177,6 +174,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		d.answeredLocked(r)
 	}
 	waits := asks && d.state.Want.Wait && !d.slot
+	d.mu.Unlock()
 	d.flush()
 	if r.next != nil {
 		r.next.d.step(&attempt.Event{Kind: attempt.Followed, Master: i, Try: r.next.try, Outcome: outcome(a)})
@@ -192,12 +190,12 @@ func (d *driver) answeredLocked(r *round) {
 		d.m.owners.forget(r.owner)
 	}
 	if r.result == attempt.Pending { // the attempt does not remember it
-		d.settledLocked(r, attempt.Failed)
+		d.settleLocked(r, attempt.Failed)
 	}
 }
 
-// settledLocked notes what a round came to, and wakes whoever waits for it.
-func (d *driver) settledLocked(r *round, result attempt.Result) {
+// settleLocked notes what a round came to, and wakes whoever waits for it.
+func (d *driver) settleLocked(r *round, result attempt.Result) {
 	r.result = result
 	switch {
 	case r.command == attempt.Count, r.command == attempt.Extend:
@@ -213,8 +211,8 @@ func (d *driver) settledLocked(r *round, result attempt.Result) {
 	}
 }
 
-// awaitLocked returns a channel that is closed once the round is settled.
-func (r *round) awaitLocked() <-chan struct{} {
+// settledLocked returns a channel that is closed once the round is settled.
+func (r *round) settledLocked() <-chan struct{} {
 	switch {
 	case r.result != attempt.Pending:
 		return closedChan
@@ -260,6 +258,7 @@ func (d *driver) handedOff(i int, h script.HandOff) {
 			})
 		}
 	}
+	d.mu.Unlock()
 	d.flush()
 }
 

@@ -1,0 +1,166 @@
+package multilock
+
+import (
+	"context"
+
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+)
+
+// outbox is what a driver has yet to send. The mutex of the driver guards it.
+//
+// What leaves, leaves in the order of the steps that want it: a step puts messages in, and whoever has made the step
+// unlocks the driver and flushes. One goroutine at a time sends, without holding the mutex, since a node may answer
+// before its Send returns.
+type outbox struct {
+	messages []message
+	sending  bool          // somebody sends what was in it, or has reserved it
+	begun    bool          // the first of all messages was sent
+	gathered bool          // what is sent is left to Node.Flush
+	sent     chan struct{} // closed when something was; nil: nobody waits for that
+}
+
+// message is what is to be done when its turn comes.
+type message struct {
+	hold   *Hold // that has ended, or whose renewal was confirmed or not, which the log may be told; nil if none
+	cmd    *script.Command
+	to     node.Receiver
+	outage *poll.MajorityError // what the last round came to, nil if enough masters answered
+	at     Set
+
+	ended   bool // the hold has: its entries are told first, and the client forgets it in the end
+	reports bool // of outage: the log may be told
+	ahead   bool // those ask first who are next in the client's line, or one of them follows
+	unkept  bool // it was kept, and the client forgets that in the end
+}
+
+// postLocked puts a message into the outbox, for the next flush.
+func (d *driver) postLocked(msg message) { d.out.messages = append(d.out.messages, msg) }
+
+// busyLocked reports whether something is being sent, or waits for that: whoever put it there flushes.
+func (d *driver) busyLocked() bool { return d.out.sending || len(d.out.messages) > 0 }
+
+// flush sends what is in the outbox, unless somebody else does.
+func (d *driver) flush() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for !d.out.sending && len(d.out.messages) > 0 {
+		messages, gathered := d.out.messages, d.out.gathered
+		d.out.messages, d.out.sending = nil, true
+		d.mu.Unlock()
+		for i := range messages {
+			d.send(&messages[i], gathered)
+		}
+		d.mu.Lock()
+		d.out.sending, d.out.begun = false, true
+		if clear(messages); d.out.messages == nil {
+			d.out.messages = messages[:0]
+		}
+		d.wakeLocked()
+	}
+}
+
+// sentLocked returns a channel that is closed when something was sent next.
+func (d *driver) sentLocked() <-chan struct{} {
+	if d.out.sent == nil {
+		d.out.sent = make(chan struct{})
+	}
+	return d.out.sent
+}
+
+// wakeLocked wakes whoever waits for that.
+func (d *driver) wakeLocked() {
+	if d.out.sent != nil {
+		close(d.out.sent)
+		d.out.sent = nil
+	}
+}
+
+// send does what is to be done for a message. At the end of a hold its entries are told before the release is sent, and
+// the client forgets it after that.
+func (d *driver) send(msg *message, gathered bool) {
+	if msg.ended {
+		msg.hold.tell()
+	}
+	if msg.ahead && d.m.startNext(d.key, msg) {
+		msg.cmd = nil // it was sent
+	}
+	if msg.cmd != nil {
+		d.m.All.Deliver(msg.cmd, msg.at, msg.to, gathered)
+	}
+	if msg.unkept {
+		d.m.unkeep(d)
+	}
+	if msg.reports {
+		d.m.report(d.line(), msg.outage)
+	}
+	switch {
+	case msg.ended:
+		d.m.over(msg.hold)
+	case msg.hold != nil:
+		d.m.reportRenewal(msg.hold)
+	}
+}
+
+// reserve is flush, and waits until all is sent, by whomever. Nothing else is sent then until resume.
+func (d *driver) reserve() {
+	d.flush()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.busyLocked() {
+		sent := d.sentLocked()
+		d.mu.Unlock()
+		<-sent
+		d.mu.Lock()
+	}
+	d.out.sending = true
+}
+
+// resume undoes reserve, and sends what was put into the outbox meanwhile.
+func (d *driver) resume() {
+	d.mu.Lock()
+	d.out.sending = false
+	d.wakeLocked()
+	d.mu.Unlock()
+	d.flush()
+}
+
+// drain is flush, and waits until all is sent, by whomever.
+func (d *driver) drain() {
+	d.reserve()
+	d.resume()
+}
+
+// flushFirst is flush, and waits until the first message of all is sent, by whomever.
+func (d *driver) flushFirst() {
+	d.flush()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.busyLocked() && !d.out.begun {
+		sent := d.sentLocked()
+		d.mu.Unlock()
+		<-sent
+		d.mu.Lock()
+	}
+}
+
+// await is flush, and waits until r is settled. It returns the error of ctx if that ended first.
+func (d *driver) await(ctx context.Context, r *round) (cut error) {
+	d.mu.Lock()
+	settled := r.settledLocked()
+	d.mu.Unlock()
+	d.flush()
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.result == attempt.Pending {
+		cut = poll.Ended(ctx)
+	}
+	return cut
+}
