@@ -1,0 +1,82 @@
+package style_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// library are the rooms that a program compiles which imports redlock, and the face for operators.
+var library = []string{
+	"redlock", "redlockadmin", "redlocktrace", "multilock", "multilock/attempt", "multilock/clients", "multilock/inspect", "multilock/poll",
+	"multilock/terms", "node", "node/script", "quorum", "clock", "internal/tracer", "internal/witness", "internal/inside", "internal/quote",
+}
+
+// TestRoomsStayApart: a file of the library is short enough to be read at once, and none of its types embeds one of
+// another room: at each call the code says whose it is.
+func TestRoomsStayApart(t *testing.T) {
+	const longest = 700
+	seen := 0
+	for _, name := range files(t) {
+		if !slices.Contains(library, path.Dir(name)) || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		seen++
+		text := read(t, name)
+		if lines := strings.Count(text, "\n"); lines > longest {
+			t.Errorf("%s has %d lines, more than %d", name, lines, longest)
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours := map[string]bool{} // by the name that a room has in this file
+		for _, spec := range file.Imports {
+			if from, _ := strconv.Unquote(spec.Path.Value); under(from, module) {
+				ours[path.Base(from)] = true
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, ok := n.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			for _, field := range s.Fields.List {
+				of := field.Type
+				if p, ok := of.(*ast.StarExpr); ok {
+					of = p.X
+				}
+				if other, ok := of.(*ast.SelectorExpr); ok && len(field.Names) == 0 {
+					if room, ok := other.X.(*ast.Ident); ok && ours[room.Name] {
+						t.Errorf("%v: a type embeds %s.%s", fset.Position(field.Pos()), room.Name, other.Sel.Name)
+					}
+				}
+			}
+			return true
+		})
+	}
+	if seen < 80 {
+		t.Errorf("only %d files were found, this test looks in the wrong place", seen)
+	}
+}
+
+// TestScripts: each command of a lock is one script, and there are seven; uses is that of the clients. The others are parts of them.
+func TestScripts(t *testing.T) {
+	var called []string
+	for _, name := range files(t) {
+		if path.Ext(name) == ".lua" && path.Dir(name) == "node/script" && regexp.MustCompile(`(?m)^-- Called (for|by) `).MatchString(read(t, name)) {
+			called = append(called, strings.TrimSuffix(path.Base(name), ".lua"))
+		}
+	}
+	slices.Sort(called)
+	if want := []string{"acquire", "enter", "force", "inspect", "raise", "release", "renew", "uses"}; !slices.Equal(called, want) {
+		t.Errorf("the scripts are %v, want %v", called, want)
+	}
+}
