@@ -310,7 +310,10 @@ func (d *driver) is(s attempt.State) bool {
 //
 // Cost: one script call on each master.
 func (d *driver) giveUp() {
-	d.step(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key})
+	d.mu.Lock()
+	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key}) // which its start writes
+	d.mu.Unlock()
+	d.flush()
 	d.drain()
 }
 
