@@ -51,7 +51,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{wire: w, broken: make(chan struct{})}
+	l := &link{wire: w, prefix: n.cfg.Prefix, broken: make(chan struct{})}
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()

@@ -18,6 +18,7 @@ type link struct {
 	mayBeGuarded bool          // guardEnds may be in the future
 	guardLogged  bool          // it was logged that the master grants nothing yet
 	words        []any         // room for a command that is written: of whoever writes
+	prefix       script.Prefix // of names that are written
 
 	// The rest is guarded by Node.mu.
 	writing    bool             // somebody writes to conn

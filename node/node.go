@@ -17,8 +17,9 @@ import (
 
 // Config says how to reach one master.
 type Config struct {
-	Name string      // in errors and logs
-	Pool *redis.Pool // provides the node's connections
+	Name   string        // in errors and logs
+	Pool   *redis.Pool   // provides the node's connections
+	Prefix script.Prefix // that names have at the master, and not here
 
 	// Timeout bounds the answer to one command. A master that answers nothing for that long is
 	// down, and its connection is given up when an answer takes four times that.
@@ -110,6 +111,10 @@ func New(cfg Config) *Node {
 
 // Name returns the name of the master in errors and logs.
 func (n *Node) Name() string { return n.cfg.Name }
+
+// Prefix returns what names begin with at the master, for whoever searches its keys: a Scan is sent as it is, and so are
+// all commands that run no script.
+func (n *Node) Prefix() script.Prefix { return n.cfg.Prefix }
 
 // Receiver takes the answers to the commands of a fan-out.
 type Receiver interface {

@@ -88,7 +88,7 @@ func (n *Node) addWatch(key string, callers int) {
 	if s == nil {
 		return
 	}
-	channel := script.FreedChannel(key)
+	channel := script.FreedChannel(n.cfg.Prefix.Key(key))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := watched{key: key, callers: s.watched[channel].callers + callers}
@@ -255,11 +255,11 @@ func (s *subscription) read(w *wire, l *link) error {
 // that commands go to by l, and while that is neither guarded nor has an unsteady clock. If it became
 // a replica, which publishes what its master does, l is given up.
 func (s *subscription) deliver(l *link, payload string) {
-	if owner, key, ok := script.DecodeWanted(payload); ok && strings.HasPrefix(owner, s.client+":") {
+	if owner, key, ok := s.n.cfg.Prefix.DecodeWanted(payload); ok && strings.HasPrefix(owner, s.client+":") {
 		s.to.Wanted(s.i, key, owner)
 		return
 	}
-	h, ok := script.DecodeHandOff(payload)
+	h, ok := s.n.cfg.Prefix.DecodeHandOff(payload)
 	if !ok || !strings.HasPrefix(h.Owner, s.client+":") {
 		if !s.unexpected { // whoever sends one may send a million
 			s.unexpected = true

@@ -90,7 +90,7 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 // to write to, which the reader notices.
 func (l *link) send(batch []*call) {
 	for _, c := range batch {
-		l.words = c.cmd.Words(l.words[:0], c.guarded)
+		l.words = l.prefix.Words(l.words[:0], c.cmd, c.guarded)
 		_ = l.request(c.cmd.Longest(), l.words)
 		clear(l.words) // so that it keeps nothing alive
 	}

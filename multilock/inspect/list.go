@@ -56,15 +56,16 @@ const listedAtOnce = 128
 func List(ctx context.Context, d *clients.Directory, pattern, after string, limit int) (Listing, error) {
 	var l Listing
 	start := time.Now()
-	found := &names{after: after, limit: 10*limit + spare, all: make(map[target]bool)}
+	prefix := d.All.Nodes[0].Prefix() // that of all
+	found := &names{prefix: prefix, after: after, limit: 10*limit + spare, all: make(map[target]bool)}
 	err := d.All.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
 		a := d.All.Scan(looking, i, func(cursor uint64) *script.Command {
-			return script.Scan(cursor, pattern, "hash")
+			return script.Scan(cursor, prefix.Pattern(pattern), "hash")
 		}, found.locks)
 		for _, inBraces := range [...]bool{false, true} {
 			if a.Outcome == script.Done {
 				a = d.All.Scan(looking, i, func(cursor uint64) *script.Command {
-					return script.ScanSlots(cursor, pattern, inBraces)
+					return script.ScanSlots(cursor, prefix.Pattern(pattern), inBraces)
 				}, found.semaphores)
 			}
 		}
@@ -134,22 +135,27 @@ func (t target) compare(o target) int {
 
 // names are the first ones, in their order, of those that were found.
 type names struct {
-	after string // the first of them is behind this one
-	limit int
-	mu    sync.Mutex
-	all   map[target]bool // up to twice the limit, so that they need not be sorted for each
-	more  bool
+	prefix script.Prefix // of their keys
+	after  string        // the first of them is behind this one
+	limit  int
+	mu     sync.Mutex
+	all    map[target]bool // up to twice the limit, so that they need not be sorted for each
+	more   bool
 }
 
 // locks takes keys that may be locks.
 func (n *names) locks(keys []string) (more bool) {
-	n.add(keys, func(key string) (target, bool) { return target{key: key}, script.Reserved(key) == "" })
+	n.add(keys, func(key string) (target, bool) {
+		name, ok := n.prefix.Name(key)
+		return target{key: name}, ok && script.Reserved(key) == ""
+	})
 	return true
 }
 
 // semaphores takes keys of semaphores.
 func (n *names) semaphores(keys []string) (more bool) {
 	n.add(keys, func(key string) (target, bool) {
+		key, _ = n.prefix.Name(key)
 		name, _ := script.SlotOf(key)
 		return target{name, true}, name != ""
 	})
