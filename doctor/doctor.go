@@ -25,8 +25,8 @@ const patience = 2 * time.Second
 // of ctx it reports what it has found by then, within a second.
 //
 // The examination locks a random name that begins with name: one of yours, or how yours begin, since
-// the user may be permitted no others. Where it is empty, it finds out nothing about your names unless
-// the user may use all.
+// the user may be permitted no others. Config.Prefix is in front of it, as of all names; where both are empty, it finds
+// out nothing about your names unless the user may use all. Findings have whole keys.
 func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
@@ -53,9 +53,9 @@ func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, erro
 			facts[i] = node.Probe(ctx, node.Examination{
 				Name: names[i], Pool: pools[i],
 				Guard: max(cfg.RestartGuard, 0), Patience: max(patience, cfg.NodeTimeout),
-				Start:   name,
+				Start:   cfg.Prefix + name,
 				Dialed:  cfg.Dial == nil,
-				Scratch: fmt.Sprintf("%sdoctor:%016x", name, rand.Uint64()), // two names may lead to one server
+				Scratch: fmt.Sprintf("%s%sdoctor:%016x", cfg.Prefix, name, rand.Uint64()), // two names may lead to one server
 			})
 		})
 	}

@@ -21,7 +21,8 @@ var ofTheMachine = []string{"same-host", "round-trip", "script-latency", "slow-c
 
 // examine returns what else the doctor finds that is worse than most.
 func examine(ctx context.Context, cfg redlock.Config, most exam.Severity) error {
-	report, err := exam.Examine(ctx, cfg, "orders:")
+	cfg.Prefix = "orders:" // with which doctor needs no name
+	report, err := exam.Examine(ctx, cfg, "")
 	for _, found := range report.Findings {
 		if found.Severity > most && !slices.Contains(ofTheMachine, found.ID) {
 			err = errors.Join(err, fmt.Errorf("%v %s %v: %s", found.Severity, found.ID, found.Masters, found.Verdict))

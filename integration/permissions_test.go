@@ -40,8 +40,9 @@ func documentedRule(t *testing.T, more ...string) []any {
 
 // all does all that clients may want from a master, as the user in urls: lock, enter again,
 // renew, inspect, force, wait, give up, hand over, share, take permits, wait for Redisson, reconnect, and leave alone
-// what is not a lock. It returns the first error.
-func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []string) (err error) {
+// what is not a lock. The key of name begins with prefix. It returns the first error.
+func (f *fleet) all(ctx context.Context, t *testing.T, prefix, name string, urls []string) (err error) {
+	key := prefix + name
 	failed := func(what string, e error) bool {
 		if e != nil && err == nil {
 			err = fmt.Errorf("%s: %w", what, e)
@@ -57,7 +58,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	}}
 	const lease = 3 * time.Second
 	for range 2 {
-		client := f.client(redlock.Config{Masters: urls, Lease: lease, Trace: trace})
+		client := f.client(redlock.Config{Masters: urls, Lease: lease, Trace: trace, Prefix: prefix})
 		defer client.Close()
 		clients = append(clients, client)
 	}
@@ -102,7 +103,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 			next, e = clients[(i+1)%2].Lock(ctx, name)
 			got <- e
 		}()
-		if failed("a waiter in the queue", f.queued(ctx, queueOf(name), 1)) || failed("Unlock", hold.Unlock(ctx)) || failed("Lock passed on", <-got) {
+		if failed("a waiter in the queue", f.queued(ctx, queueOf(key), 1)) || failed("Unlock", hold.Unlock(ctx)) || failed("Lock passed on", <-got) {
 			return err
 		}
 		hold = next
@@ -125,9 +126,9 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 		return err
 	}
 
-	f.wantFree(ctx, t, name) // Unlock returns with a majority
+	f.wantFree(ctx, t, key) // Unlock returns with a majority
 	for _, m := range f.masters {
-		did(t, m.javaLocks(name, 300*time.Millisecond))
+		did(t, m.javaLocks(key, 300*time.Millisecond))
 	}
 	if hold, e = clients[0].Lock(ctx, name); failed("Lock behind Redisson", e) {
 		return err
@@ -141,10 +142,10 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 		return err
 	}
 	for what, put := range map[string][]any{
-		"a hash of 2 fields":                  {"HSET", name + ":user", "name", "bob", "age", 3},
-		"a hash whose only field is no owner": {"HSET", name + ":one", "name", "bob"},
-		"a string":                            {"SET", name + ":text", "bob"},
-		"a sorted set":                        {"ZADD", name + ":set", 1, "bob"},
+		"a hash of 2 fields":                  {"HSET", key + ":user", "name", "bob", "age", 3},
+		"a hash whose only field is no owner": {"HSET", key + ":one", "name", "bob"},
+		"a string":                            {"SET", key + ":text", "bob"},
+		"a sorted set":                        {"ZADD", key + ":set", 1, "bob"},
 	} {
 		key := put[1].(string)
 		var before []any
@@ -152,10 +153,10 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 			m.do(t, put[0].(string), put[1:]...)
 			before = append(before, m.do(t, "DUMP", key))
 		}
-		if _, e = clients[0].TryLock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
+		if _, e = clients[0].TryLock(ctx, strings.TrimPrefix(key, prefix)); e == nil || !strings.Contains(e.Error(), what) {
 			return fmt.Errorf("TryLock of %s: %w", what, e)
 		}
-		if freed, e := redlockadmin.Of(clients[0]).ForceUnlock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
+		if freed, e := redlockadmin.Of(clients[0]).ForceUnlock(ctx, strings.TrimPrefix(key, prefix)); e == nil || !strings.Contains(e.Error(), what) {
 			return fmt.Errorf("ForceUnlock of %s: %v, %w", what, freed, e)
 		}
 		for i, m := range f.masters {
@@ -278,8 +279,10 @@ func TestPermissions(t *testing.T) {
 	}
 
 	t.Run("as documented", func(t *testing.T) {
-		if err := f.all(ctx, t, "orders:42", urls); err != nil {
-			t.Error(err)
+		for _, prefix := range []string{"", "orders:"} {
+			if err := f.all(ctx, t, prefix, strings.TrimPrefix("orders:42", prefix), urls); err != nil {
+				t.Errorf("with Config.Prefix %q: %v", prefix, err)
+			}
 		}
 		if what := f.refused(t); len(what) > 0 {
 			t.Errorf("the masters refused %q", what)
@@ -350,7 +353,7 @@ func TestPermissionsAreNeeded(t *testing.T) {
 				err := errors.New("not tried")
 				for err != nil && try.Err() == nil { // on a busy machine they may fail before they come to what is missing
 					_, _ = m.try("FLUSHALL")
-					err = f.all(try, t, "orders:42", []string{"redis://locks:password@" + m.Addr()})
+					err = f.all(try, t, "", "orders:42", []string{"redis://locks:password@" + m.Addr()})
 				}
 				done <- err
 			}()

@@ -15,6 +15,7 @@ import (
 type Client struct {
 	sets      map[string]*set // by ID; that of New is ""
 	now, next []string        // IDs of the sets that names are spread over
+	prefix    string          // that names have at the masters
 	log       *slog.Logger
 }
 
@@ -36,7 +37,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{sets: map[string]*set{"": s}, now: []string{""}, log: s.cfg.Logger}, nil
+	return &Client{sets: map[string]*set{"": s}, now: []string{""}, prefix: cfg.Prefix, log: s.cfg.Logger}, nil
 }
 
 // Close unlocks all holds, whose contexts end with ErrClosed, makes waiting callers return

@@ -19,6 +19,7 @@ import (
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -98,6 +99,14 @@ type Config struct {
 	// until it answers again. Default: a tenth of Lease, but at least 1 ms and at most 500 ms. At
 	// least 1 ms.
 	NodeTimeout time.Duration
+
+	// Prefix is what the keys of this client's locks begin with at the masters, in front of their names: a client with
+	// the Prefix "orders:" that locks "42" and one without that locks "orders:42" exclude each other. Names in
+	// the program have no prefix, nor have those that package redlockadmin lists, errors, the log and Trace.
+	// Who looks into a master sees whole keys, also in its own words: in MONITOR, or the log of its ACLs. The records
+	// of clients are shared, whatever their prefixes, and so is ConflictError. At most 1023 bytes; with it, a
+	// name must be as [Client.Lock] says. Alike in all sets of [NewSets]. Default: none.
+	Prefix string
 
 	// Name is what others call this program. It is in the record that the client keeps on every
 	// master, by which others name the holder of a lock (see package redlockadmin). Default: the base name
@@ -190,7 +199,11 @@ func (cfg *Config) check() error {
 		return err
 	}
 	lease := cfg.Lease.Truncate(time.Millisecond)
-	switch {
+	switch own := script.Prefix(cfg.Prefix).Reserved(); {
+	case len(cfg.Prefix) >= maxName:
+		return fmt.Errorf("redlock: Config.Prefix has %d bytes: names have up to %d with it", len(cfg.Prefix), maxName)
+	case own != "":
+		return fmt.Errorf("redlock: Config.Prefix %q and %q begin alike: a lock could be a key that belongs to another lock", cfg.Prefix, own)
 	case len(cfg.Name) > maxClientName:
 		return fmt.Errorf("redlock: Config.Name has %d bytes, more than %d", len(cfg.Name), maxClientName)
 	case max(cfg.MaxLease, cfg.RestartGuard) > maxLease:
@@ -253,6 +266,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		nodes[i] = node.New(node.Config{
 			Name:     names[i],
 			Pool:     pools[i],
+			Prefix:   script.Prefix(cfg.Prefix),
 			Timeout:  cfg.NodeTimeout,
 			Guard:    guard,
 			MaxLease: cfg.MaxLease,

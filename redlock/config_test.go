@@ -57,6 +57,9 @@ var refusedConfigs = []struct {
 	{"credentials for pools", redlock.Config{Pools: []*redis.Pool{{}}, Credentials: func(context.Context, string) (string, string, error) { return "", "", nil }}},
 	{"a way to dial for pools", redlock.Config{Pools: []*redis.Pool{{}}, Dial: new(net.Dialer).DialContext}},
 	{"one socket in two spellings", redlock.Config{Masters: []string{"/run/redis.sock", "unix:///run/redis.sock?db=1"}}},
+	{"prefix without room for a name", redlock.Config{Masters: []string{"m1"}, Prefix: strings.Repeat("x", 1024)}},
+	{"prefix of the library's keys", redlock.Config{Masters: []string{"m1"}, Prefix: "redlock_sets"}},
+	{"prefix that could become one", redlock.Config{Masters: []string{"m1"}, Prefix: "redlock_"}},
 	{"masters in one string", redlock.Config{Masters: []string{"a:1,b:2,c:3"}}},
 }
 

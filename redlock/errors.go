@@ -193,16 +193,19 @@ var (
 // maxName is the length of the longest name, in bytes.
 const maxName = 1024
 
-// checkName refuses what no lock can be called.
-func checkName(name string) error {
+// checkName refuses what no lock can be called that has prefix in front of it at the masters.
+func checkName(prefix, name string) error {
+	whole := len(prefix) + len(name)
 	switch {
 	case name == "":
 		return errEmptyName
-	case len(name) > maxName:
-		return fmt.Errorf("redlock: the name of a lock has %d bytes, more than %d", len(name), maxName)
+	case whole > maxName && prefix != "":
+		return fmt.Errorf("redlock: the name of a lock has %d bytes, %d with Config.Prefix, more than %d", len(name), whole, maxName)
+	case whole > maxName:
+		return fmt.Errorf("redlock: the name of a lock has %d bytes, more than %d", whole, maxName)
 	}
-	if prefix := script.Reserved(name); prefix != "" {
-		return fmt.Errorf("redlock: the name of a lock begins with %q: it could be a key that belongs to another lock", prefix)
+	if own := script.Reserved(name); own != "" {
+		return fmt.Errorf("redlock: the name of a lock begins with %q: it could be a key that belongs to another lock", own)
 	}
 	return nil
 }

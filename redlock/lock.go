@@ -34,7 +34,7 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 // watchdog renews the hold every third of [Config.Lease], until Unlock, or for [Config.MaxHold]. [Shared] locks for
 // reading, [Lease] for a fixed time, and [Permits] takes one of so many.
 //
-// A name has 1 to 1024 bytes and must not begin like the library's own keys: with redlock_fence:, redlock_wait:,
+// A name has 1 to 1024 bytes with [Config.Prefix], and must not begin like the library's own keys: with redlock_fence:, redlock_wait:,
 // redlock_turn:, redlock_forced:, redlock_read:, redlock_slot:, redlock_client: or redlock_sets.
 //
 // Lock also waits through an outage of the masters, and logs why; ctx's deadline bounds the wait. It
@@ -132,7 +132,7 @@ func (c *Client) check(name string) error {
 	if len(c.sets) == 0 {
 		return errNoClient
 	}
-	return checkName(name)
+	return checkName(c.prefix, name)
 }
 
 func (s *set) lock(ctx context.Context, w want) (*Hold, error) {

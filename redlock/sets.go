@@ -64,7 +64,8 @@ func NewSets(cfg SetsConfig) (*Client, error) {
 		}
 		c.sets[id] = s
 	}
-	c.log = c.sets[cfg.Now[0]].cfg.Logger
+	first := c.sets[cfg.Now[0]].cfg
+	c.prefix, c.log = first.Prefix, first.Logger
 	return c, nil
 }
 
@@ -98,14 +99,21 @@ func (cfg *SetsConfig) fill() error {
 	for id := range unused {
 		return fmt.Errorf("redlock: set %q is neither in SetsConfig.Now nor in Next", id)
 	}
+	first := cfg.Now[0]
+	for id, of := range cfg.Sets {
+		if prefix := cfg.Sets[first].Prefix; of.Prefix != prefix {
+			return fmt.Errorf("redlock: Config.Prefix is %q in set %q, and %q in set %q: a name that moves would be two", prefix, first, of.Prefix, id)
+		}
+	}
 	return nil
 }
 
 // setsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves.
 func (c *Client) setsOf(name string) []string {
-	ids := []string{pick(c.now, name)}
+	key := c.prefix + name // so that clients without a prefix agree
+	ids := []string{pick(c.now, key)}
 	if len(c.next) > 0 {
-		ids = append(ids, pick(c.next, name))
+		ids = append(ids, pick(c.next, key))
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
