@@ -36,6 +36,7 @@ type settings struct {
 	Lease        *literal  `toml:"lease"`
 	Wait         *literal  `toml:"wait"`
 	Grace        *literal  `toml:"grace"`
+	Prefix       *string   `toml:"prefix"`
 	ClientName   *string   `toml:"client_name"`
 	Verbose      *bool     `toml:"verbose"`
 }

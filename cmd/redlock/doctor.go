@@ -15,7 +15,7 @@ type doctorCmd struct {
 	fleetFlags
 
 	Lease positive `env:"REDLOCK_LEASE" default:"30s" help:"The lease that clients use."`
-	Name  string   `placeholder:"NAME" help:"One of the names that you lock, or how they begin: doctor locks a random one that begins so. Needed if the user may use no other names."`
+	Name  string   `placeholder:"NAME" help:"One of the names that you lock, or how they begin: doctor locks a random one that begins so. Needed if the user may use no other names, and there is no --prefix."`
 	Wait  patience `placeholder:"DURATION" help:"If locks are not safe or cannot be had, examine again for that long: masters that have just started grant nothing for a while."`
 	JSON  bool     `name:"json" help:"Print JSON."`
 }

@@ -29,6 +29,7 @@ type fleetFlags struct {
 	MaxLease      positive  `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters. Default: the lease."`
 	RestartGuard  guard     `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted. Default: the longest lease; use off for masters that run with appendfsync always."`
 	NoGuard       bool      `name:"no-restart-guard" help:"The same as --restart-guard=off."`
+	Prefix        string    `env:"REDLOCK_PREFIX" placeholder:"PREFIX" help:"What the names have in front of them on the masters, and nowhere else: with orders: the lock 42 is orders:42 there. For users who may use no other names."`
 	ClientName    string    `env:"REDLOCK_CLIENT_NAME" placeholder:"NAME" help:"What this process is called to others, who see who holds a lock. Default: the name of the command, or redlock."`
 	Verbose       bool      `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
 
@@ -57,6 +58,7 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 		MaxLease:     time.Duration(f.MaxLease),
 		RestartGuard: time.Duration(f.RestartGuard),
 		NodeTimeout:  time.Duration(f.NodeTimeout),
+		Prefix:       f.Prefix,
 		Name:         f.ClientName,
 		NoRecord:     f.onlyLooks,
 		Logger:       f.logger(stderr),
@@ -85,7 +87,7 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 // env returns the variables that lead a redlock inside the command to the same masters: those that
 // this one got as flags. The masters have no password here that they were not given with.
 func (f *fleetFlags) env(from origins) []string {
-	env := []string{"REDLOCK_MASTERS=" + kong.JoinEscaped(f.Masters, ',')}
+	env := []string{"REDLOCK_MASTERS=" + kong.JoinEscaped(f.Masters, ','), "REDLOCK_PREFIX=" + f.Prefix}
 	for _, one := range []struct{ flag, variable, value string }{
 		{"config", "REDLOCK_CONFIG", absolute(f.Config)},
 		{"username", "REDLOCK_USERNAME", f.Username},
@@ -121,6 +123,7 @@ func asFlags(err error, leaseFlag string, from origins) string {
 		"Config has", from["masters"]+" has",
 		"Config.TLS", from["tls"],
 		"Config.Name", from["client-name"],
+		"Config.Prefix", from["prefix"],
 		"Config.Masters", from["masters"],
 		"Config.NodeTimeout", from["node-timeout"],
 		"Config.MaxLease", from["max-lease"],

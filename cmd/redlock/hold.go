@@ -34,7 +34,7 @@ func (h *holdCmd) Run(std streams, from origins) error {
 	if h.unnamed(from) {
 		return fail(exitUsage, "no lock is named; write: redlock hold NAME")
 	}
-	if err := h.check(from); err != nil {
+	if err := h.check(h.Prefix, from); err != nil {
 		return err
 	}
 	client, err := h.open(time.Duration(h.Lease), "lease", from, std.err)

@@ -38,8 +38,8 @@ func (f *lockFlags) explainGuard(of *fleetFlags, from origins) {
 // unnamed reports whether nothing says what to lock. A name that is given and empty is another mistake.
 func (f *lockFlags) unnamed(from origins) bool { return f.Name == nil && from.onLine("name") }
 
-// check refuses what can be refused without asking a master.
-func (f *lockFlags) check(from origins) error {
+// check refuses what can be refused without asking a master. The names have prefix in front of them there.
+func (f *lockFlags) check(prefix string, from origins) error {
 	if len(f.Name) == 0 {
 		f.Name = []string{""} // which the library refuses
 	}
@@ -63,7 +63,7 @@ func (f *lockFlags) check(from origins) error {
 	if nested() && (os.Getenv("REDLOCK_SLOT") != "") == (f.Permits > 0) {
 		outer := strings.Split(os.Getenv("REDLOCK_NAME"), "\n")
 		for _, name := range f.Name {
-			if slices.Contains(outer, name) {
+			if prefix == os.Getenv("REDLOCK_PREFIX") && slices.Contains(outer, name) {
 				return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", name)
 			}
 		}

@@ -158,7 +158,7 @@ func (r *runCmd) check(from origins) error {
 	case r.Script == nil && !given:
 		return fail(exitUsage, "no command to run; write: redlock run NAME -- COMMAND")
 	}
-	return r.lockFlags.check(from)
+	return r.lockFlags.check(r.Prefix, from)
 }
 
 // command returns what to run, and says so if it is not there.

@@ -217,3 +217,36 @@ func TestFreesWhatWasShown(t *testing.T) {
 		}
 	})
 }
+
+// TestPageWithinAPrefix: a page lists, shows and frees the names that have the prefix, by what they are called there.
+func TestPageWithinAPrefix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet, server := redlocktest.Start(t, 3), newUI(true, 200)
+		cfg := redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff}
+		others, err := redlock.New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer others.Close()
+		cfg.Prefix = "orders:"
+		if server.client, err = redlock.New(cfg); err != nil {
+			t.Fatal(err)
+		}
+		defer server.client.Close()
+		for _, name := range []string{"orders:42", "billing:42"} {
+			hold, err := others.Lock(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer runtime.KeepAlive(hold)
+		}
+		look, _ := looked(t, server, url.Values{"name": {"42"}})
+		if locks := look.List.Locks; len(locks) != 1 || locks[0].Name != "42" {
+			t.Errorf("a look has %+v, want 42 alone", locks)
+		}
+		shown, _ := look.Name.(map[string]any)
+		if shown["held"] != true {
+			t.Errorf("of 42 it shows %v, want that it is held", shown)
+		}
+	})
+}
