@@ -103,9 +103,8 @@ type Config struct {
 	// Prefix is what the keys of this client's locks begin with at the masters, in front of their names: a client with
 	// the Prefix "orders:" that locks "42" and one without that locks "orders:42" exclude each other. Names in
 	// the program have no prefix, nor have those that package redlockadmin lists, errors, the log and Trace.
-	// Who looks into a master sees whole keys, also in its own words: in MONITOR, or the log of its ACLs. The records
-	// of clients are shared, whatever their prefixes, and so is ConflictError. At most 1023 bytes; with it, a
-	// name must be as [Client.Lock] says. Alike in all sets of [NewSets]. Default: none.
+	// MONITOR and ACL LOG show whole keys. The records of clients have no prefix, so settings conflict whatever the
+	// names. At most 1023 bytes; a name has at most 1024 with it. The same in all sets of [NewSets]. Default: none.
 	Prefix string
 
 	// Name is what others call this program. It is in the record that the client keeps on every

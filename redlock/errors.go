@@ -200,7 +200,7 @@ func checkName(prefix, name string) error {
 	case name == "":
 		return errEmptyName
 	case whole > maxName && prefix != "":
-		return fmt.Errorf("redlock: the name of a lock has %d bytes, %d with Config.Prefix, more than %d", len(name), whole, maxName)
+		return fmt.Errorf("redlock: the name of a lock has %d bytes, %d with its prefix, more than %d", len(name), whole, maxName)
 	case whole > maxName:
 		return fmt.Errorf("redlock: the name of a lock has %d bytes, more than %d", whole, maxName)
 	}

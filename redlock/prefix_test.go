@@ -221,7 +221,7 @@ func TestPrefixLimits(t *testing.T) {
 		c, long := open(t, fleet, redlock.Config{Prefix: "orders:"}), strings.Repeat("x", 1017)
 		unlock(t, lock(t, t.Context(), c, long))
 		for name, why := range map[string]string{
-			"": "the name of a lock is empty", long + "x": "the name of a lock has 1018 bytes, 1025 with Config.Prefix, more than 1024",
+			"": "the name of a lock is empty", long + "x": "the name of a lock has 1018 bytes, 1025 with its prefix, more than 1024",
 			"redlock_slot:{a}:1": `the name of a lock begins with "redlock_slot:"`,
 		} {
 			expectSays(t, "Lock", second(c.Lock(t.Context(), name)), "redlock: "+why)

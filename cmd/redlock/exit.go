@@ -143,7 +143,7 @@ func conflicts(err error) bool {
 func refuse(err error, name string) error {
 	code := codeOf(err)
 	if code == exitUsage {
-		err = fmt.Errorf("%s: %s", name, strings.Replace(err.Error(), "Config.Prefix", "--prefix", 1))
+		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return fail(code, "%w", err)
 }

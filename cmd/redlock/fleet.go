@@ -84,8 +84,9 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 	return cfg, nil
 }
 
-// env returns the variables that lead a redlock inside the command to the same masters: those that
-// this one got as flags. The masters have no password here that they were not given with.
+// env returns the variables that lead a redlock inside the command to the same masters and names: those that
+// this one got as flags. The masters have no password here that they were not given with. The prefix goes with
+// the masters, even if it is empty: a file inside may have another.
 func (f *fleetFlags) env(from origins) []string {
 	env := []string{"REDLOCK_MASTERS=" + kong.JoinEscaped(f.Masters, ','), "REDLOCK_PREFIX=" + f.Prefix}
 	for _, one := range []struct{ flag, variable, value string }{

@@ -63,7 +63,7 @@ func (f *lockFlags) check(prefix string, from origins) error {
 	if nested() && (os.Getenv("REDLOCK_SLOT") != "") == (f.Permits > 0) {
 		outer := strings.Split(os.Getenv("REDLOCK_NAME"), "\n")
 		for _, name := range f.Name {
-			if prefix == os.Getenv("REDLOCK_PREFIX") && slices.Contains(outer, name) {
+			if held, ok := strings.CutPrefix(prefix+name, os.Getenv("REDLOCK_PREFIX")); ok && slices.Contains(outer, held) {
 				return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", name)
 			}
 		}

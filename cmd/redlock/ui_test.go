@@ -233,12 +233,11 @@ func TestPageWithinAPrefix(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer server.client.Close()
-		for _, name := range []string{"orders:42", "billing:42"} {
-			hold, err := others.Lock(t.Context(), name)
-			if err != nil {
+		var holds [2]*redlock.Hold
+		for i, name := range []string{"orders:42", "42"} {
+			if holds[i], err = others.Lock(t.Context(), name); err != nil {
 				t.Fatal(err)
 			}
-			defer runtime.KeepAlive(hold)
 		}
 		look, _ := looked(t, server, url.Values{"name": {"42"}})
 		if locks := look.List.Locks; len(locks) != 1 || locks[0].Name != "42" {
@@ -247,6 +246,14 @@ func TestPageWithinAPrefix(t *testing.T) {
 		shown, _ := look.Name.(map[string]any)
 		if shown["held"] != true {
 			t.Errorf("of 42 it shows %v, want that it is held", shown)
+		}
+		freed := url.Values{"name": {"42"}, "owner": {holds[0].Owner()}}
+		if code := asks(t, server, http.MethodPost, "force", freed, "same-origin").Code; code != http.StatusOK {
+			t.Errorf("42 is freed: %d, want 200", code)
+		}
+		time.Sleep(time.Minute)
+		if within, without := holds[0].Context().Err(), holds[1].Context().Err(); within == nil || without != nil {
+			t.Errorf("then orders:42 has ended with %v, and 42 with %v; want the first alone", within, without)
 		}
 	})
 }
