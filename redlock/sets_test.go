@@ -277,6 +277,22 @@ func TestSetsWithOtherMasters(t *testing.T) {
 	}
 }
 
+// TestSetsBesideAClientOfOne: while a client of New has the masters of a set, names that would move to another set are
+// refused, and the error says which of the two has no sets.
+func TestSetsBesideAClientOfOne(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "b")
+		use(t, open(t, f["a"], redlock.Config{RestartGuard: redlock.GuardOff}), "used")
+		time.Sleep(time.Minute)
+		s := f.start(t, redlock.Config{}, "a", "a b")
+		use(t, s, nameIn(t, s, "a"))
+		_, err := s.Lock(t.Context(), nameIn(t, s, "a", "b"))
+		expect(t, "Lock of a name that moves", err, redlock.ErrOverlap)
+		expectSays(t, "Lock of a name that moves", err, ` (no sets), this client run `)
+		expectSays(t, "Lock of a name that moves", err, ` (set "b")`)
+	})
+}
+
 // TestASickSetCostsOthersNothing: when the masters of one set are away as a process starts, its first lock in another
 // set waits for them for 100 ms at most, and later ones do not.
 func TestASickSetCostsOthersNothing(t *testing.T) {

@@ -120,6 +120,14 @@ func SameMasters(a, b *Terms) bool {
 	return len(a.Masters) == len(b.Masters) && common(a.Masters, b.Masters, maySame) == len(a.Masters)
 }
 
+// set names the set that t is of, if its client has several.
+func set(t *Terms) string {
+	if t.Part == "" {
+		return "no sets"
+	}
+	return fmt.Sprintf("set %q", t.Part)
+}
+
 // ConflictError says that other clients use the masters in a way that does not go together with that of
 // this client. It matches [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout].
 type ConflictError struct {
@@ -144,6 +152,8 @@ func (e *ConflictError) Error() string {
 		text += fmt.Sprintf("%s has layout %d, this client layout %d", by, e.Other.Layout, e.Own.Layout)
 	case e.Reason == ErrOverlap && e.Own.Part != e.Other.Part && e.Own.Part != "" && e.Other.Part != "":
 		text += fmt.Sprintf("%s uses %v as set %q, this client %v", by, &Terms{Masters: e.Other.Others[e.Own.Part]}, e.Own.Part, &e.Own)
+	case e.Reason == ErrOverlap && e.Own.Part != e.Other.Part:
+		text += fmt.Sprintf("%s uses %v (%s), this client %v (%s)", by, &e.Other, set(&e.Other), &e.Own, set(&e.Own))
 	case e.Reason == ErrOverlap:
 		text += fmt.Sprintf("%s uses %v, this client %v", by, &e.Other, &e.Own)
 	case e.Reason == ErrRoute:
