@@ -102,15 +102,28 @@ func misspelt(model *kong.Application) (warnings []string) {
 		if !strings.HasPrefix(name, "REDLOCK_") || slices.Contains(known, name) {
 			continue
 		}
-		const alike = len("REDLOCK_LE")
-		near := slices.IndexFunc(known, func(k string) bool {
-			return len(name) > alike && k[:alike] == name[:alike] && max(len(k)-len(name), len(name)-len(k)) <= 2
-		})
-		if near >= 0 {
-			warnings = append(warnings, fmt.Sprintf("there is no setting %s, did you mean %s?", name, known[near]))
+		near := slices.MinFunc(known, func(a, b string) int { return apart(name, a) - apart(name, b) })
+		if apart(name, near) <= 2 {
+			warnings = append(warnings, fmt.Sprintf("there is no setting %s, did you mean %s?", name, near))
 		}
 	}
 	return warnings
+}
+
+// apart is how long the part is in which a and b differ, in the longer one: between the beginning and the end that they
+// have in common.
+func apart(a, b string) int {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	begin, end := 0, 0
+	for begin < len(a) && a[begin] == b[begin] {
+		begin++
+	}
+	for end < len(a)-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return len(b) - begin - end
 }
 
 // noValue is how kong says that a flag has no value.
