@@ -27,7 +27,7 @@ type fleetFlags struct {
 	TLSServerName string    `name:"tls-server-name" env:"REDLOCK_TLS_SERVER_NAME" placeholder:"HOST" help:"The host in the certificates of rediss:// masters. Default: the host in each URL."`
 	NodeTimeout   positive  `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer. Default: a tenth of the lease, at most 500ms."`
 	MaxLease      positive  `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters. Default: the lease."`
-	RestartGuard  guard     `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted. Default: the longest lease; use off for masters that run with appendfsync always."`
+	RestartGuard  guard     `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted. Default: the longest lease, at least 30s; use off for masters that run with appendfsync always."`
 	NoGuard       bool      `name:"no-restart-guard" help:"The same as --restart-guard=off."`
 	Prefix        string    `env:"REDLOCK_PREFIX" placeholder:"PREFIX" help:"What the names have in front of them on the masters, and nowhere else: with orders: the lock 42 is orders:42 there. For users who may use no other names."`
 	ClientName    string    `env:"REDLOCK_CLIENT_NAME" placeholder:"NAME" help:"What this process is called to others, who see who holds a lock. Default: the name of the command, or redlock."`

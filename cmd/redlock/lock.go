@@ -20,7 +20,7 @@ type lockFlags struct {
 	Name    []string  `sep:"\n" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock: the same as an argument. Given several times, all are locked together; in the variable, one name per line."`
 	Shared  bool      `help:"Lock for reading: together with others who do, and not beside anybody who does not."`
 	Permits permits   `placeholder:"K" help:"Take one of K permits of that name, instead of locking it: at most K have one at the same time. Everybody should name the same K, 1 to 1000."`
-	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time."`
+	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time. Above 30s, all clients of these masters need a --max-lease that is as long."`
 	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
 	Quiet   bool      `short:"q" help:"Do not say who holds the lock while waiting for it."`
