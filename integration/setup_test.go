@@ -305,10 +305,11 @@ func TestComposeFile(t *testing.T) {
 const start = "/etc/redis/conf/redis.conf --include /etc/redis/conf/tls.conf --aclfile /etc/redis/secrets/users.acl"
 
 // TestKubernetesFile: five pods with names of their own, no two on a node, of which one at a time may be
-// missing, a guard apart, with the files that TestSetUp tries.
+// missing, a guard apart, with the files that TestSetUp tries, and that the lines in its head make.
 func TestKubernetesFile(t *testing.T) {
 	docs := map[string]any{}
-	decoder := yaml.NewDecoder(strings.NewReader(readFile(t, "../docs/deploy/kubernetes.yaml")))
+	text := readFile(t, "../docs/deploy/kubernetes.yaml")
+	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var doc map[string]any
 		if err := decoder.Decode(&doc); err != nil {
@@ -350,5 +351,17 @@ func TestKubernetesFile(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(lookUp(docs, pod+"containers.0.command")), "[redis-server "+start+"]"; got != want {
 		t.Errorf("a pod starts %s, want %s", got, want)
+	}
+
+	// What its head has run before makes what the pods mount. TestSetUp starts masters with just these files.
+	conf, secret, service := lookUp(docs, pod+"volumes.0.configMap.name"), lookUp(docs, pod+"volumes.1.secret.secretName"), lookUp(docs, "Service.metadata.name")
+	for _, line := range []string{
+		fmt.Sprintf("docs/deploy/secrets.sh -p orders: docs/deploy/secrets '*.%s' '*.%[1]s.NAMESPACE.svc'", service),
+		fmt.Sprintf("kubectl create configmap %s --from-file=docs/deploy/redis.conf --from-file=docs/deploy/tls.conf", conf),
+		fmt.Sprintf("kubectl create secret generic %s --from-file=docs/deploy/secrets/masters", secret),
+	} {
+		if !strings.Contains(text, "#   "+line+"\n") {
+			t.Errorf("the file does not say: %s", line)
+		}
 	}
 }
