@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -110,42 +111,66 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// TestRotatePassword: a user has two passwords for a while, and a client that asks for the password at each
-// connection goes over from the one to the other. No hold is lost.
-func TestRotatePassword(t *testing.T) {
+// TestRotation: a user has two passwords for a while, and masters get another certificate, as docs/operations.md says. A
+// client that asks for the password at each connection goes over from the one to the other. No hold is lost.
+func TestRotation(t *testing.T) {
 	t.Parallel()
-	ctx := begin(t)
-	s := newSecrets(t)
-	f := startFleet(ctx, t, s.masters(t, 3))
-	var password atomic.Value // stands for a file, or a store of secrets
-	password.Store(s.password)
-	cfg := redlock.Config{Lease: 4 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: redlock.GuardOff, Credentials: func(context.Context, string) (string, string, error) {
-		return "locks", password.Load().(string), nil
-	}}
-	for _, m := range f.masters {
-		cfg.Masters = append(cfg.Masters, m.Addr())
-	}
-	client, err := redlock.New(cfg)
-	did(t, err)
-	t.Cleanup(func() { client.Close() })
-	hold := mustLock(ctx, t, client, "orders:42")
+	for _, secure := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tls=%v", secure), func(t *testing.T) {
+			t.Parallel()
+			ctx := begin(t)
+			s := newSecrets(t)
+			set, scheme := s.masters(t, 3), "redis://"
+			if secure {
+				set, scheme = s.masters(t, 3, "--include", "/etc/redis/conf/tls.conf"), "rediss://"
+				set.TLS = s.tls(t)
+			}
+			f := startFleet(ctx, t, set)
+			var password atomic.Value // stands for a file, or a store of secrets
+			password.Store(s.password)
+			cfg := redlock.Config{TLS: set.TLS, Lease: 4 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: redlock.GuardOff, Credentials: func(context.Context, string) (string, string, error) {
+				return "locks", password.Load().(string), nil
+			}}
+			for _, m := range f.masters {
+				cfg.Masters = append(cfg.Masters, scheme+m.Addr())
+			}
+			client, err := redlock.New(cfg)
+			did(t, err)
+			t.Cleanup(func() { client.Close() })
+			hold := mustLock(ctx, t, client, "orders:42")
 
-	all := func(command string, args ...any) {
-		for _, m := range f.masters {
-			m.user, m.password = "operator", string(s.file(t, "operator-password"))
-			m.do(t, command, args...)
-		}
+			all := func(command string, args ...any) {
+				for _, m := range f.masters {
+					m.user, m.password = "operator", string(s.file(t, "operator-password"))
+					m.do(t, command, args...)
+				}
+			}
+			all("ACL", "SETUSER", "locks", ">the next one")
+			password.Store("the next one")
+			all("ACL", "SETUSER", "locks", "<"+s.password)
+			if secure {
+				did(t, exec.CommandContext(ctx, "sh", "../docs/deploy/secrets.sh", s.folder).Run())
+				all("CONFIG", "SET", "tls-cert-file", "/etc/redis/secrets/server.crt")
+			}
+			all("CLIENT", "KILL", "USER", "locks") // connections live on with the password and the certificate of before
+			if _, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUseTLS(secure), redis.DialTLSConfig(set.TLS), redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
+				t.Errorf("the password of before: %v, want WRONGPASS", err)
+			}
+			did(t, renewed(ctx, hold, cfg.Lease))
+			mustUnlock(ctx, t, hold)
+			mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
+			if !secure {
+				return
+			}
+			block, _ := pem.Decode(s.file(t, "masters/server.crt"))
+			c, err := tls.Dial("tcp", f.masters[0].Addr(), set.TLS)
+			did(t, err)
+			defer c.Close()
+			if !bytes.Equal(c.ConnectionState().PeerCertificates[0].Raw, block.Bytes) {
+				t.Error("a master has the certificate of before")
+			}
+		})
 	}
-	all("ACL", "SETUSER", "locks", ">the next one")
-	password.Store("the next one")
-	all("ACL", "SETUSER", "locks", "<"+s.password)
-	all("CLIENT", "KILL", "USER", "locks") // connections live on with the password of before
-	if _, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil {
-		t.Error("the password of before still lets clients in")
-	}
-	did(t, renewed(ctx, hold, cfg.Lease))
-	mustUnlock(ctx, t, hold)
-	mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 }
 
 // TestSecrets: the certificate is good for each host, by name and by address, also once it is renewed, and nobody
