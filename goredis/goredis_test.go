@@ -2,10 +2,12 @@ package goredis_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
+	"math/big"
 	"net"
 	"net/http/httptest"
 	"path/filepath"
@@ -166,34 +168,74 @@ func TestMasterAddedLater(t *testing.T) {
 	}
 }
 
-// A password that changes is asked for with the next connection, and nobody loses a hold.
+// A password that changes is asked for with the next connection, as the certificate is that it trusts, and nobody loses
+// a hold.
 func TestPasswordThatChanges(t *testing.T) {
-	s := start(t)
-	var password atomic.Value
-	password.Store("secret")
-	c := open(t, &redis.Options{Addr: s.address, CredentialsProvider: func() (string, string) { return "", password.Load().(string) }})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	hold, err := c.Lock(ctx, "orders:42")
+	for _, name := range []string{"plain", "TLS"} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t)
+			var password atomic.Value
+			var certificate atomic.Pointer[tls.Certificate]
+			o := &redis.Options{Addr: s.address, CredentialsProvider: func() (string, string) { return "", password.Load().(string) }}
+			password.Store("secret")
+			certificate.Store(issue(t))
+			if name == "TLS" {
+				secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.Load(), nil }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer secure.Close()
+				go relay(secure, s.address)
+				o.Addr = secure.Addr().String()
+				o.TLSConfig = &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
+					return certificate.Load().Leaf.CheckSignatureFrom(s.PeerCertificates[0])
+				}}
+			}
+			c := open(t, o)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			hold, err := c.Lock(ctx, "orders:42")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.ConfigSet(ctx, "requirepass", "the next").Err(); err != nil {
+				t.Fatal(err)
+			}
+			password.Store("the next")
+			certificate.Store(issue(t))
+			if err := s.Do(ctx, "CLIENT", "KILL", "TYPE", "normal").Err(); err != nil {
+				t.Fatal(err)
+			}
+			other, err := c.Lock(ctx, "orders:43")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range []*redlock.Hold{hold, other} {
+				if err := h.Unlock(ctx); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// issue makes a certificate of nobody else's.
+func issue(t *testing.T) *tls.Certificate {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ConfigSet(ctx, "requirepass", "the next").Err(); err != nil {
-		t.Fatal(err)
-	}
-	password.Store("the next")
-	if err := s.Do(ctx, "CLIENT", "KILL", "TYPE", "normal").Err(); err != nil {
-		t.Fatal(err)
-	}
-	other, err := c.Lock(ctx, "orders:43")
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), IsCA: true, BasicConstraintsValid: true}
+	text, err := x509.CreateCertificate(nil, of, of, public, private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range []*redlock.Hold{hold, other} {
-		if err := h.Unlock(ctx); err != nil {
-			t.Error(err)
-		}
+	leaf, err := x509.ParseCertificate(text)
+	if err != nil {
+		t.Fatal(err)
 	}
+	return &tls.Certificate{Certificate: [][]byte{text}, PrivateKey: private, Leaf: leaf}
 }
 
 func TestConfigRefuses(t *testing.T) {
