@@ -52,8 +52,9 @@ type Elector struct{ leads atomic.Bool }
 // errFollows is why a process that does not lead skips a run.
 var errFollows = errors.New("another process leads")
 
-// Campaign wants to lead, until ctx ends. End it behind Shutdown of the scheduler, which waits for jobs: once it
-// ends, another process leads, and starts jobs that may still run here.
+// Campaign wants to lead, until ctx ends. Once it ends, another process leads, and starts jobs that may still run here.
+// So first call Shutdown of the scheduler, which waits for jobs for gocron.WithStopTimeout, 10 s by default; if it returns
+// an error, end the process instead.
 func Campaign(ctx context.Context, client *redlock.Client, name string) *Elector {
 	e := new(Elector)
 	// Goroutines: one, which ends with ctx.
