@@ -160,6 +160,9 @@ func TestWhoComesSecond(t *testing.T) {
 					t.Helper()
 					expect(t, call, err, tt.want)
 					expectSays(t, call, err, tt.says)
+					if text := err.Error(); !strings.HasPrefix(text, "redlock: ") || strings.Count(text, "redlock: ") != 1 || strings.Contains(text, "\n") {
+						t.Errorf("%s = %v, want one line that begins with redlock:, and is ours but once", call, err)
+					}
 					if why, ok := errors.AsType[*redlock.ConflictError](err); !ok || !why.Refused || (tt.name == "without records") != (why.Client == nil) {
 						t.Fatalf("%s = %v, want a *ConflictError of who was refused, and by whom", call, err)
 					}

@@ -3,6 +3,8 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"example.com/redlock/multilock/poll"
@@ -189,6 +191,40 @@ var (
 	errNoHold    = errors.New("redlock: the Hold was not returned by Lock")
 	errEmptyName = errors.New("redlock: the name of a lock is empty")
 )
+
+// setError is what a call returned in one of several sets.
+type setError struct {
+	set string
+	err error
+}
+
+func (e *setError) Error() string { return fmt.Sprintf("redlock: set %q: %s", e.set, plain(e.err)) }
+func (e *setError) Unwrap() error { return e.err }
+
+// joined returns what is not nil of errs, as [errors.Join] does, and on one line.
+func joined(errs []error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return several(errs)
+}
+
+// several are errors on one line.
+type several []error
+
+func (e several) Error() string {
+	texts := make([]string, len(e))
+	for i, err := range e {
+		texts[i] = plain(err)
+	}
+	return "redlock: " + strings.Join(texts, "; ")
+}
+
+func (e several) Unwrap() []error { return e }
+
+// plain is the text of err without what each of ours begins with.
+func plain(err error) string { return strings.ReplaceAll(err.Error(), "redlock: ", "") }
 
 // maxName is the length of the longest name, in bytes.
 const maxName = 1024

@@ -93,7 +93,7 @@ func (p *pair) both(f func(*Hold) error) error {
 	case second == nil || second.Error() == first.Error():
 		return first
 	}
-	return errors.Join(errs...)
+	return joined(errs)
 }
 
 // unmade is what a Hold is of that no call returned: nothing.
@@ -153,9 +153,9 @@ func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
 		first := holds[i-1]
 		all[len(all)-1], pairs = newPair(ctx, bound, first, h), append(pairs, [2]*Hold{first, h})
 	}
-	return all, errors.Join(atOnce(pairs, func(p [2]*Hold) error {
+	return all, joined(atOnce(pairs, func(p [2]*Hold) error {
 		return multilock.Join(ctx, p[0].its().about(), p[1].its().about())
-	})...)
+	}))
 }
 
 // pause lets some time pass before masters that did not agree are asked anew.

@@ -3,7 +3,6 @@ package redlock
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -143,13 +142,13 @@ func (h *Holds) each(op string, f func(*Hold) error) error {
 	if len(h.holds) == 0 {
 		return errNoHold
 	}
-	return errors.Join(atOnce(h.holds, func(one *Hold) error {
+	return joined(atOnce(h.holds, func(one *Hold) error {
 		err := f(one)
 		if err == ErrNotHeld || err == ErrClosed {
 			err = poll.Fail(op, one.Name(), err)
 		}
 		return err
-	})...)
+	}))
 }
 
 // atOnce runs f for each of list at the same time, and returns what it returned.

@@ -174,11 +174,11 @@ func (c *Client) all(f func(*set) error) error {
 	if len(c.sets) == 0 {
 		return errNoClient
 	}
-	return errors.Join(atOnce(slices.Sorted(maps.Keys(c.sets)), func(id string) error {
+	return joined(atOnce(slices.Sorted(maps.Keys(c.sets)), func(id string) error {
 		err := outward(f(c.sets[id]))
 		if err != nil && id != "" {
-			return fmt.Errorf("set %q: %w", id, err)
+			return &setError{id, err}
 		}
 		return err
-	})...)
+	}))
 }
