@@ -189,7 +189,7 @@ func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock way) 
 			case <-time.After(lookAfter):
 				continue
 			case <-ctx.Done():
-				return nil, errors.Join(err, ctx.Err())
+				return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
 			}
 		}
 		if err != nil {
