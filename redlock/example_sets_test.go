@@ -66,7 +66,6 @@ func ExampleSetsConfig_next() {
 func ExampleErrRoute() {
 	ctx := context.Background()
 	one, two, three := exampleMasters(), exampleMasters(), exampleMasters()
-	one.Name, two.Name, three.Name = "orders", "orders", "orders"
 
 	fleet, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"1": one, "2": two, "3": three}})
 	if err != nil {
@@ -84,11 +83,11 @@ func ExampleErrRoute() {
 	defer late.Close()
 	_, err = late.Lock(ctx, "orders:42")
 	if why, ok := errors.AsType[*redlock.ConflictError](err); ok && errors.Is(err, redlock.ErrRoute) {
-		fmt.Printf("%s has %s, and this process %s\n", why.Client.Name, why.Other.Route(), why.Own.Route())
+		fmt.Printf("others have %s, and this process %s\n", why.Other.Route(), why.Own.Route()) // why.Client: who, if that is known
 	}
 	fmt.Println("as it goes on:", redlockadmin.Of(late).Conflict() != nil)
 	// Output:
-	// orders has the sets 1, 2, 3, and this process the sets 1, 2
+	// others have the sets 1, 2, 3, and this process the sets 1, 2
 	// as it goes on: true
 }
 
