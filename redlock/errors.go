@@ -198,7 +198,7 @@ type setError struct {
 	err error
 }
 
-func (e *setError) Error() string { return fmt.Sprintf("redlock: set %q: %s", e.set, plain(e.err)) }
+func (e *setError) Error() string { return fmt.Sprintf("redlock: set %q: %s", e.set, poll.Bare(e.err)) }
 func (e *setError) Unwrap() error { return e.err }
 
 // joined returns what is not nil of errs, as [errors.Join] does, and on one line.
@@ -216,15 +216,12 @@ type several []error
 func (e several) Error() string {
 	texts := make([]string, len(e))
 	for i, err := range e {
-		texts[i] = plain(err)
+		texts[i] = poll.Bare(err)
 	}
 	return "redlock: " + strings.Join(texts, "; ")
 }
 
 func (e several) Unwrap() []error { return e }
-
-// plain is the text of err without what each of ours begins with.
-func plain(err error) string { return strings.ReplaceAll(err.Error(), "redlock: ", "") }
 
 // maxName is the length of the longest name, in bytes.
 const maxName = 1024
