@@ -313,7 +313,6 @@ func (d *driver) giveUp() {
 	d.mu.Lock()
 	d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: d.firstEntry[0].Key}) // which its start writes
 	d.mu.Unlock()
-	d.flush()
 	d.drain()
 }
 

@@ -104,18 +104,38 @@ func (d *driver) send(msg *message, gathered bool) {
 	}
 }
 
-// reserve is flush, and waits until all is sent, by whomever. Nothing else is sent then until resume.
-func (d *driver) reserve() {
+// flushUntil is flush, and waits until ready, which is asked with the mutex held, whenever something was sent.
+func (d *driver) flushUntil(ready func() bool) {
 	d.flush()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for d.busyLocked() {
+	for !ready() {
 		sent := d.sentLocked()
 		d.mu.Unlock()
 		<-sent
 		d.mu.Lock()
 	}
-	d.out.sending = true
+}
+
+// flushFirst is flush, and waits until the first message of all is sent, by whomever.
+func (d *driver) flushFirst() {
+	d.flushUntil(func() bool { return d.out.begun || !d.busyLocked() })
+}
+
+// drain is flush, and waits until all is sent, by whomever.
+func (d *driver) drain() {
+	d.flushUntil(func() bool { return !d.busyLocked() })
+}
+
+// reserve is drain, and nothing else is sent then until resume.
+func (d *driver) reserve() {
+	d.flushUntil(func() bool {
+		if d.busyLocked() {
+			return false
+		}
+		d.out.sending = true
+		return true
+	})
 }
 
 // resume undoes reserve, and sends what was put into the outbox meanwhile.
@@ -125,25 +145,6 @@ func (d *driver) resume() {
 	d.wakeLocked()
 	d.mu.Unlock()
 	d.flush()
-}
-
-// drain is flush, and waits until all is sent, by whomever.
-func (d *driver) drain() {
-	d.reserve()
-	d.resume()
-}
-
-// flushFirst is flush, and waits until the first message of all is sent, by whomever.
-func (d *driver) flushFirst() {
-	d.flush()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for d.busyLocked() && !d.out.begun {
-		sent := d.sentLocked()
-		d.mu.Unlock()
-		<-sent
-		d.mu.Lock()
-	}
 }
 
 // await is flush, and waits until r is settled. It returns the error of ctx if that ended first.

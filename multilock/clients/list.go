@@ -14,7 +14,7 @@ import (
 // maxListed bounds the records that are read from one master.
 const maxListed = 10_000
 
-// Clients returns the records of all clients that a master has, by name, host and process.
+// List returns the records of all clients that a master has, by name, host and process.
 //
 // The error is a [*poll.MajorityError] when fewer than a majority of the masters told.
 //

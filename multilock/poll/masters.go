@@ -52,7 +52,7 @@ func New(nodes []*node.Node, log *slog.Logger) *Masters {
 // Len returns the number of masters, N.
 func (m *Masters) Len() int { return len(m.Nodes) }
 
-// All returns the set of all masters.
+// Set returns the set of all masters.
 func (m *Masters) Set() Set { return attempt.All(len(m.Nodes)) }
 
 // Majority reports whether k masters are one.
