@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // A table has a row for each figure and a column for each contender that takes part. A figure is the median of
@@ -35,9 +37,7 @@ func TestTable(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for want, v := range map[string]float64{"0": 0, "0.05": 0.049, "1.50": 1.5, "10": 10, "14.3": 14.26, "1234": 1234.5, "501049": 501049} {
-		if got := number(v); got != want {
-			t.Errorf("number(%v) = %q, want %q", v, got, want)
-		}
+		check.Equal(t, number(v), want, "number(%v)", v)
 	}
 }
 
@@ -53,13 +53,9 @@ func TestPageInParts(t *testing.T) {
 		for _, trial := range trials {
 			r.add(part{trial, []contender{{name: "redlock"}}, []result{{rounds: [][]figure{{{"p50", "µs", p50}}}}}})
 		}
-		if err := r.writePage(dir, all); err != nil {
-			t.Fatalf("writePage = %v", err)
-		}
+		check.OK(t, r.writePage(dir, all), "writePage")
 		page, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		return string(page)
 	}
 	for _, c := range []struct {

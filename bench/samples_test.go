@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestPercentile(t *testing.T) {
@@ -25,9 +27,7 @@ func TestPercentile(t *testing.T) {
 		{samples{1, 2}, 51, 2},
 		{nil, 50, 0},
 	} {
-		if got := c.s.percentile(c.p); got != c.want {
-			t.Errorf("p%v of %d samples = %d, want %d", c.p, len(c.s), got, c.want)
-		}
+		check.Equal(t, c.s.percentile(c.p), c.want, "p%v of %d samples", c.p, len(c.s))
 	}
 }
 
@@ -36,7 +36,5 @@ func TestMedian(t *testing.T) {
 	if got := median(values); got != 5 || values[0] != 9 {
 		t.Errorf("median = %v of %v, want 5, and the values as they were", got, values)
 	}
-	if got := median([]float64{4, 1, 2, 9}); got != 3 {
-		t.Errorf("median of four = %v, want 3", got)
-	}
+	check.Equal(t, median([]float64{4, 1, 2, 9}), 3, "median of four")
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestSubTakesTheClockThatSaysMore(t *testing.T) {
@@ -18,9 +20,7 @@ func TestSubTakesTheClockThatSaysMore(t *testing.T) {
 		"wall set forward": {pair{mono: 15, wall: 200}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tt.now.Sub(start); got != tt.want {
-				t.Errorf("%v.Sub(%v) = %v, want %v", tt.now, start, got, tt.want)
-			}
+			check.Equal(t, tt.now.Sub(start), tt.want, "%v.Sub(%v)", tt.now, start)
 			if got, want := tt.now.Left(start.Add(30)), 30-tt.want; got != want {
 				t.Errorf("%v.Left of 30 after %v = %v, want %v", tt.now, start, got, want)
 			}
@@ -49,11 +49,7 @@ func TestDriftAndValidity(t *testing.T) {
 		{time.Second, 2 * time.Second, 12 * time.Millisecond, -1012 * time.Millisecond},
 		{2 * time.Millisecond, 0, 2020 * time.Microsecond, -20 * time.Microsecond},
 	} {
-		if got := Drift(tt.lease); got != tt.drift {
-			t.Errorf("Drift(%v) = %v, want %v", tt.lease, got, tt.drift)
-		}
-		if got := Validity(tt.lease, tt.elapsed); got != tt.validity {
-			t.Errorf("Validity(%v, %v) = %v, want %v", tt.lease, tt.elapsed, got, tt.validity)
-		}
+		check.Equal(t, Drift(tt.lease), tt.drift, "Drift(%v)", tt.lease)
+		check.Equal(t, Validity(tt.lease, tt.elapsed), tt.validity, "Validity(%v, %v)", tt.lease, tt.elapsed)
 	}
 }

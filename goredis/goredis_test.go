@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9/auth"
 
 	"example.com/redlock/goredis"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 )
@@ -45,14 +46,10 @@ func start(t *testing.T) *server {
 func open(t *testing.T, options ...*redis.Options) *redlock.Client {
 	t.Helper()
 	cfg, err := goredis.Config(options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	cfg.RestartGuard = redlock.GuardOff
 	c, err := redlock.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -65,15 +62,11 @@ func TestConfig(t *testing.T) {
 	trusted := x509.NewCertPool()
 	trusted.AddCert(certified.Certificate())
 	secure, err := tls.Listen("tcp", "127.0.0.1:0", certified.TLS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer secure.Close()
 	go relay(secure, s.address)
 	asked := context.Canceled
-	if err := s.Do(t.Context(), "ACL", "SETUSER", "nobody", "on", "nopass", "~*", "&*", "+@all").Err(); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, s.Do(t.Context(), "ACL", "SETUSER", "nobody", "on", "nopass", "~*", "&*", "+@all").Err())
 	for _, tt := range []struct {
 		name    string
 		options redis.Options
@@ -114,9 +107,7 @@ func TestConfig(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			hold, err := c.Lock(ctx, "orders:42")
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			there := redis.NewClient(&redis.Options{Addr: s.address, Password: "secret", DB: 1})
 			defer there.Close()
 			if owner := there.HKeys(ctx, "orders:42").Val(); len(owner) != 1 || owner[0] != hold.Owner() {
@@ -149,15 +140,11 @@ func TestMasterAddedLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg, err := goredis.Config(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			cfg.Masters = append(cfg.Masters, "other.test:6379")
 			cfg.RestartGuard = redlock.GuardOff
 			c, err := redlock.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer c.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
@@ -181,9 +168,7 @@ func TestPasswordThatChanges(t *testing.T) {
 			certificate.Store(issue(t))
 			if name == "TLS" {
 				secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.Load(), nil }})
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				defer secure.Close()
 				go relay(secure, s.address)
 				o.Addr = secure.Addr().String()
@@ -195,21 +180,13 @@ func TestPasswordThatChanges(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			hold, err := c.Lock(ctx, "orders:42")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.ConfigSet(ctx, "requirepass", "the next").Err(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
+			check.OK(t, s.ConfigSet(ctx, "requirepass", "the next").Err())
 			password.Store("the next")
 			certificate.Store(issue(t))
-			if err := s.Do(ctx, "CLIENT", "KILL", "TYPE", "normal").Err(); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, s.Do(ctx, "CLIENT", "KILL", "TYPE", "normal").Err())
 			other, err := c.Lock(ctx, "orders:43")
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			for _, h := range []*redlock.Hold{hold, other} {
 				if err := h.Unlock(ctx); err != nil {
 					t.Error(err)
@@ -223,18 +200,12 @@ func TestPasswordThatChanges(t *testing.T) {
 func issue(t *testing.T) *tls.Certificate {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), IsCA: true, BasicConstraintsValid: true}
 	text, err := x509.CreateCertificate(nil, of, of, public, private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	leaf, err := x509.ParseCertificate(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return &tls.Certificate{Certificate: [][]byte{text}, PrivateKey: private, Leaf: leaf}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -106,9 +107,7 @@ func (m *master) try(command string, args ...any) (any, error) {
 func (m *master) do(t *testing.T, command string, args ...any) any {
 	t.Helper()
 	reply, err := m.try(command, args...)
-	if err != nil {
-		t.Fatalf("%s: %s %v: %v", m.Name(), command, args, err)
-	}
+	check.OK(t, err, "%s: %s %v", m.Name(), command, args)
 	return reply
 }
 
@@ -123,9 +122,7 @@ func (m *master) info(t *testing.T, section ...any) map[string]string {
 // did fails the test if an act failed.
 func did(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 }
 
 // eventually calls check until it returns nil, and fails the test if that takes far longer than it does on a slow
@@ -160,9 +157,7 @@ func mustLock(ctx context.Context, t *testing.T, client *redlock.Client, name st
 
 func mustUnlock(ctx context.Context, t *testing.T, hold *redlock.Hold) {
 	t.Helper()
-	if err := hold.Unlock(ctx); err != nil {
-		t.Fatalf("Unlock(%q) = %v, want nil", hold.Name(), err)
-	}
+	check.OK(t, hold.Unlock(ctx), "Unlock(%q)", hold.Name())
 }
 
 // renewed waits until a hold has been renewed by what was sent from now on: it is valid for longer than a lease from now.

@@ -22,6 +22,7 @@ import (
 
 	exam "example.com/redlock/doctor"
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 )
@@ -86,9 +87,7 @@ func TestSetUp(t *testing.T) {
 			f := startFleet(ctx, t, set)
 			const lease = 2 * time.Second
 			client := f.client(redlock.Config{TLS: set.TLS, Lease: lease, RestartGuard: lease})
-			if err := client.Ready(ctx); err != nil {
-				t.Fatalf("Ready = %v", err)
-			}
+			check.OK(t, client.Ready(ctx), "Ready")
 			mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 
 			cfg := redlock.Config{Masters: f.urls(), TLS: set.TLS, Lease: lease, RestartGuard: lease}
@@ -370,9 +369,7 @@ func TestKubernetesFile(t *testing.T) {
 		"StatefulSet.spec.selector.matchLabels.app":                                                   "redlock",
 		"StatefulSet.spec.template.metadata.labels.app":                                               "redlock",
 	} {
-		if got := lookUp(docs, path); got != want {
-			t.Errorf("%s is %v, want %v", path, got, want)
-		}
+		check.Equal(t, lookUp(docs, path), want, "%s", path)
 	}
 	if got, want := fmt.Sprint(lookUp(docs, pod+"containers.0.command")), "[redis-server "+start+"]"; got != want {
 		t.Errorf("a pod starts %s, want %s", got, want)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -41,7 +42,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 			t.Errorf("connections of the pool: got %d, want none", active)
 		}
 		synctest.Wait() // the master has seen it
-		wantEqual(t, "connections of the master", m.Connections(), 0)
+		check.Equal(t, m.Connections(), 0, "connections of the master")
 	})
 }
 
@@ -79,7 +80,7 @@ func TestCloseIsBounded(t *testing.T) {
 				}
 				synctest.Wait() // a timer may still pass answers on
 				for _, p := range sent {
-					wantEqual(t, "answers", p.look().times, 1)
+					check.Equal(t, p.look().times, 1, "answers")
 				}
 			})
 		}

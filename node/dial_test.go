@@ -18,6 +18,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -166,10 +167,8 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 				}
 				return
 			}
-			if err != nil {
-				t.Fatalf("SET: %v", err)
-			}
-			wantEqual(t, "keys in database 0", strings.Join(m.Keys(), " "), tt.key)
+			check.OK(t, err, "SET")
+			check.Equal(t, strings.Join(m.Keys(), " "), tt.key, "keys in database 0")
 		})
 	}
 }
@@ -184,16 +183,14 @@ func TestPoolTLS(t *testing.T) {
 			return near, nil
 		}
 		pool, _, err := Dialer{Dial: silent}.Pool("rediss://master:6379")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
 		begin := time.Now()
 		_, err = n.borrow(t.Context(), firstPatience)
 		if err != errTLSSilent || !errors.Is(err, ErrTimeout) {
 			t.Errorf("dial: got %v, want %v", err, errTLSSilent)
 		}
-		wantEqual(t, "the dial took", time.Since(begin), firstPatience)
+		check.Equal(t, time.Since(begin), firstPatience, "the dial took")
 	})
 }
 
@@ -239,7 +236,7 @@ func TestConnectionsThatLackAnInterface(t *testing.T) {
 			log.want(t, 1, "ConnWithContext")
 			cfg.Pool.Close()
 			synctest.Wait()
-			wantEqual(t, "connections", m.Connections(), 0)
+			check.Equal(t, m.Connections(), 0, "connections")
 		})
 	}
 }
@@ -282,9 +279,7 @@ func TestPoolDialsTLS(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			pool, _, err := Dialer{TLS: tt.config}.Pool("rediss://" + secure)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer pool.Close()
 			conn := pool.Get()
 			defer conn.Close()
@@ -304,9 +299,7 @@ func secured(t *testing.T, address string) (secure string, trusted *x509.CertPoo
 	trusted = x509.NewCertPool()
 	trusted.AddCert(certified.Certificate())
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	relay(t, listener, address)
 	return listener.Addr().String(), trusted
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -36,7 +37,7 @@ func TestWriteTimeout(t *testing.T) {
 		synctest.Wait()
 		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
 		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
-		wantEqual(t, "inspect: answered after", got.after, timeout/2)
+		check.Equal(t, got.after, timeout/2, "inspect: answered after")
 	})
 }
 
@@ -143,9 +144,7 @@ func TestHeals(t *testing.T) {
 		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: new(x509.Certificate), Host: "m1"}}, false},
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
-			if got := Heals(&Error{Node: "m1", Err: tt.err}); got != tt.want {
-				t.Errorf("Heals(%v): got %v, want %v", tt.err, got, tt.want)
-			}
+			check.Equal(t, Heals(&Error{Node: "m1", Err: tt.err}), tt.want, "Heals(%v)", tt.err)
 		})
 	}
 }
@@ -154,13 +153,9 @@ func TestHeals(t *testing.T) {
 // gives the remedies of the table.
 func TestConditionsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/troubleshooting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	checks, err := os.ReadFile("../docs/doctor.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, table, _ := strings.Cut(string(text), "| a master says | passes by itself |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	documented, helps := map[string]bool{}, map[string]string{}
@@ -236,9 +231,7 @@ func TestTLSMismatch(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			pool, _, err := Dialer{}.Pool(tt.scheme + "://" + answering(t, tt.answers))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer pool.Close()
 			err = func() error {
 				conn, err := pool.DialContext(t.Context())
@@ -264,9 +257,7 @@ func TestTLSMismatch(t *testing.T) {
 func answering(t *testing.T, answer string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	// Goroutines: one, which the end of the test ends by closing the listener.
 	t.Cleanup(func() { listener.Close() })
 	go func() {

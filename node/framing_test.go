@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -71,9 +72,7 @@ func TestFraming(t *testing.T) {
 			}
 			got = append(got, fmt.Sprint(reply))
 		}
-		if all := strings.Join(got, " "); all != want {
-			t.Errorf("read %d bytes at a time: got %s, want %s", most, all, want)
-		}
+		check.Equal(t, strings.Join(got, " "), want, "read %d bytes at a time", most)
 	}
 	for name, bomb := range bombs {
 		t.Run(name, func(t *testing.T) {
@@ -244,9 +243,7 @@ func BenchmarkFraming(b *testing.B) {
 	b.SetBytes(int64(len(p)))
 	var f framing
 	for b.Loop() {
-		if err := f.take(p); err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, f.take(p))
 	}
 }
 
@@ -262,9 +259,7 @@ func TestWhatIsNoReply(t *testing.T) {
 	relay(t, listener, address)
 	for _, to := range []string{"redis://" + address, "rediss://" + secure, "unix://" + socket} {
 		pool, _, err := Dialer{TLS: &tls.Config{RootCAs: trusted}}.Pool(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		conn := pool.Get()
 		if _, err := conn.Do("PING"); !errors.Is(err, errReply) {
 			t.Errorf("%s: got %v, want %v", to, err, errReply)

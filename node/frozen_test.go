@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -184,7 +185,7 @@ func TestHeldUpWrite(t *testing.T) {
 			}
 			got := held.wait()
 			wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
-			wantEqual(t, "held up: answered after", got.after, timeout)
+			check.Equal(t, got.after, timeout, "held up: answered after")
 			if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
 				t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
 			}

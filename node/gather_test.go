@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -76,8 +77,8 @@ func TestCallsGather(t *testing.T) {
 					t.Errorf("command %d: answered %d times, with token %d", i, got.times, got.Token)
 				}
 			}
-			wantEqual(t, "flushes", conn.flushes.Load()-before, flushes)
-			wantEqual(t, "calls", scriptCalls(m)-calls, int64(many))
+			check.Equal(t, conn.flushes.Load()-before, flushes, "flushes")
+			check.Equal(t, scriptCalls(m)-calls, int64(many), "calls")
 		})
 	}
 }
@@ -158,7 +159,7 @@ func TestQueuedCommandsShareAFlush(t *testing.T) {
 			sent := tt.begin(n)
 			sent = append(sent, queued(n, acquires(4)...)...)
 			synctest.Wait()
-			wantEqual(t, "flushes before Flush", conn.flushes.Load()-before, int64(len(sent)-4))
+			check.Equal(t, conn.flushes.Load()-before, int64(len(sent)-4), "flushes before Flush")
 			sent = append(sent, tt.end(n)...)
 			n.Flush()
 			for i, p := range sent {
@@ -166,7 +167,7 @@ func TestQueuedCommandsShareAFlush(t *testing.T) {
 			}
 			n.Flush() // there is nothing left
 			synctest.Wait()
-			wantEqual(t, "flushes", conn.flushes.Load()-before, tt.flushes)
+			check.Equal(t, conn.flushes.Load()-before, tt.flushes, "flushes")
 		})
 	}
 }
@@ -181,7 +182,7 @@ func TestQueueOfADeadMaster(t *testing.T) {
 				t.Errorf("command %d: got %v after %d answers, want Unsent at once", i, got.Outcome, got.times)
 			}
 		}
-		wantEqual(t, "unacknowledged releases", n.unackedCount(), 1)
+		check.Equal(t, n.unackedCount(), 1, "unacknowledged releases")
 		n.Flush()
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -32,14 +33,14 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	if guarded.Left != want || guarded.Why != nil {
 		t.Errorf("acquire: got left %v (%v), want %v", guarded.Left, guarded.Why, want)
 	}
-	wantEqual(t, "Guard", n.Guard(), want)
+	check.Equal(t, n.Guard(), want, "Guard")
 }
 
 // wantGrants checks that an acquire is granted, by a master that may be in use.
 func wantGrants(t *testing.T, n *Node) {
 	t.Helper()
 	want(t, "acquire when the guard is over", sendAndWait(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1)), script.Done)
-	wantEqual(t, "Guard when it is over", n.Guard(), 0)
+	check.Equal(t, n.Guard(), 0, "Guard when it is over")
 }
 
 // TestGuard: a young master grants nothing until exactly when it said.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -33,12 +34,12 @@ func TestUnreachable(t *testing.T) {
 			n := start(t, cfg)
 			got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 			wantErr(t, "first", got, script.Unsent, tt.reason)
-			wantEqual(t, "first: answered after", got.after, tt.after)
+			check.Equal(t, got.after, tt.after, "first: answered after")
 			for range 100 {
 				time.Sleep(50 * time.Millisecond)
 				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 				wantErr(t, "later", got, script.Unsent, tt.reason)
-				wantEqual(t, "later: answered after", got.after, 0)
+				check.Equal(t, got.after, 0, "later: answered after")
 			}
 		})
 	}
@@ -91,7 +92,7 @@ func TestMasterThatCannotServe(t *testing.T) {
 			for range 50 {
 				got := sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1))
 				wantErr(t, "acquire while refusing", got, script.Unsent, refusal)
-				wantEqual(t, "acquire while refusing: answered after", got.after, 0)
+				check.Equal(t, got.after, 0, "acquire while refusing: answered after")
 				time.Sleep(100 * time.Millisecond)
 			}
 			m.Refuse("")
@@ -165,9 +166,7 @@ func TestAwake(t *testing.T) {
 				time.Sleep(limit / awakeSteps)
 				synctest.Wait()
 			}
-			if got := <-ended; got != tt.want {
-				t.Errorf("with %d late steps it ended after %v, want %v", tt.late, got, tt.want)
-			}
+			check.Equal(t, <-ended, tt.want, "with %d late steps it ended after", tt.late)
 			if err := errors.New("cut"); a.why(err) != ErrTimeout || a.why(nil) != nil {
 				t.Errorf("why = %v and %v, want %v and no reason for what went well", a.why(err), a.why(nil), ErrTimeout)
 			}
@@ -214,9 +213,7 @@ func TestPatience(t *testing.T) {
 						t.Errorf("a pause of %v, want at most %v", pause, lastRetry*3/2)
 					}
 				}
-				if tries.patience != tt.want {
-					t.Errorf("the next attempt has %v, want %v", tries.patience, tt.want)
-				}
+				check.Equal(t, tries.patience, tt.want, "the next attempt has")
 			})
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -93,7 +94,6 @@ type reply struct {
 
 // pending is one command on its way. It implements Receiver.
 type pending struct {
-	name string // for messages
 	sent time.Time
 	mu   sync.Mutex
 	got  reply
@@ -126,7 +126,7 @@ func (p *pending) wait() reply {
 	select {
 	case <-p.done:
 	case <-time.After(time.Hour):
-		panic(p.name + ": no answer after an hour")
+		panic("no answer after an hour")
 	}
 	synctest.Wait()
 	return p.look()
@@ -156,9 +156,7 @@ func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
 	t.Helper()
 	words := cmd.Words(nil, false)
 	reply, err := c.Do(words[0].(string), words[1:]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return cmd.Decode(reply)
 }
 
@@ -170,13 +168,6 @@ func want(t *testing.T, name string, got reply, want script.Outcome) {
 	t.Helper()
 	if got.Outcome != want {
 		t.Fatalf("%s: got %v (%v), want %v", name, got.Outcome, got.Err, want)
-	}
-}
-
-func wantEqual[T comparable](t *testing.T, what string, got, want T) {
-	t.Helper()
-	if got != want {
-		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
@@ -196,9 +187,7 @@ func contains(err error, text string) bool {
 // wantHolder checks who has the lock key at m.
 func wantHolder(t *testing.T, m *redlocktest.Master, key, want string) {
 	t.Helper()
-	if got := m.Holder(key); got != want {
-		t.Errorf("holder of %s: got %q, want %q", key, got, want)
-	}
+	check.Equal(t, m.Holder(key), want, "holder of %s", key)
 }
 
 func (n *Node) unackedCount() int {

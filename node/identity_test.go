@@ -13,6 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -172,9 +173,7 @@ func TestIdentify(t *testing.T) {
 			got := identify(tt.reply)
 			err := got.err
 			got.err = nil
-			if got != tt.want {
-				t.Errorf("identify: got %+v, want %+v", got, tt.want)
-			}
+			check.Equal(t, got, tt.want, "identify")
 			if (err == nil) != (tt.err == "") || err != nil && !contains(err, tt.err) {
 				t.Errorf("identify: got error %v, want %q", err, tt.err)
 			}
@@ -188,9 +187,7 @@ func TestCheckVersion(t *testing.T) {
 		"6.2.0": false, "6.2": false, "6.10.0": false, "7.0.15": false, "7.4.0-rc1": false, "255.255.255": false, "10.0.0": false,
 		"": false, "unknown": false,
 	} {
-		if got := checkVersion(version) != nil; got != want {
-			t.Errorf("tooOld(%q): got %v, want %v", version, got, want)
-		}
+		check.Equal(t, checkVersion(version) != nil, want, "tooOld(%q)", version)
 	}
 }
 

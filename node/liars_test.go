@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -45,9 +46,7 @@ func (p pipeEnd) SetReadDeadline(t time.Time) error {
 func dialing(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error)) *redis.Pool {
 	t.Helper()
 	pool, _, err := Dialer{Dial: dial}.Pool("m1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return pool
 }
 
@@ -117,9 +116,7 @@ func TestKnownPort(t *testing.T) {
 		hangsUp.Store(true)
 		m.KillClients()
 		time.Sleep(2 * time.Second)
-		if got := n.Ready(); got != errHungUp {
-			t.Errorf("Ready: got %v, want %v", got, errHungUp)
-		}
+		check.Equal(t, n.Ready(), errHungUp, "Ready")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -37,7 +38,7 @@ func TestAnswersFindTheirCommands(t *testing.T) {
 			})
 		}
 		finished.Wait()
-		wantEqual(t, "connections", m.Connections(), 1)
+		check.Equal(t, m.Connections(), 1, "connections")
 	})
 }
 
@@ -59,7 +60,7 @@ func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 		for name, p := range map[string]*pending{"the next": second, "the one after it": third} {
 			got := p.wait()
 			want(t, name, got, script.Unknown)
-			wantEqual(t, name+": answered after", got.after, timeout)
+			check.Equal(t, got.after, timeout, "%s: answered after", name)
 		}
 		hung.Store(false)
 	})
@@ -137,7 +138,7 @@ func TestGivenUpWhileACallerWrites(t *testing.T) {
 		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Failed, "NOSCRIPT")
 		got := sendAndWait(n, script.Inspect("k"))
 		want(t, "inspect again", got, script.Done)
-		wantEqual(t, "inspect again: answered after", got.after, 3*by) // the handshake
+		check.Equal(t, got.after, 3*by, "inspect again: answered after") // the handshake
 	})
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -90,9 +91,7 @@ func TestProbeHearsWhyAMasterHangsUp(t *testing.T) {
 		{"HTTP/1.1 400 Bad Request\r\n", "no reply to any of our commands", "reachable", "correct the address"},
 	} {
 		pool, name, err := Dialer{}.Pool(answering(t, tt.answer))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		f := Probe(t.Context(), Examination{Name: name, Pool: pool, Patience: timeout, Scratch: "scratch"})
 		if !contains(f.Err, tt.said) || About(f.Err) != tt.about || !strings.Contains(Remedy(f.Err), tt.remedy) || f.Reached {
 			t.Errorf("Err = %v about %q -> %q, reached %v; want %+v", f.Err, About(f.Err), Remedy(f.Err), f.Reached, tt)
@@ -235,9 +234,7 @@ func TestReadings(t *testing.T) {
 func documentedRights(t *testing.T) (lines [][]string) {
 	t.Helper()
 	page, err := os.ReadFile("../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, line := range regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindAllString(string(page), -1) {
 		isNone := func(word string) bool { return !strings.ContainsAny(word[:1], "+~&") }
 		lines = append(lines, slices.DeleteFunc(strings.Fields(line), isNone))
@@ -282,9 +279,7 @@ func TestTenants(t *testing.T) {
 			}
 		}
 		for _, what := range all {
-			if got := permits(what); got != own {
-				t.Errorf("of %q, %s is permitted: %v, want %v", name, what, got, own)
-			}
+			check.Equal(t, permits(what), own, "of %q, %s is permitted", name, what)
 		}
 	}
 	if len(patterns) < 20 {

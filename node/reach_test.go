@@ -18,6 +18,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -91,9 +92,7 @@ func withNames(t *testing.T, name string, d Dialer, f func(*testing.T, *redlockt
 			return m.Dial(ctx)
 		}
 		pool, called, err := d.Pool("master.test:7001")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		cfg.Name, cfg.Pool = called, pool
 		f(t, m, cfg)
 		pool.Close()
@@ -200,7 +199,7 @@ func TestFirst(t *testing.T) {
 				if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
 					t.Errorf("first: got error %v, want %v", err, tt.err)
 				}
-				wantEqual(t, "took", time.Since(begin), tt.after)
+				check.Equal(t, time.Since(begin), tt.after, "took")
 				var want []string
 				if tt.want >= 0 {
 					want = addresses[tt.want : tt.want+1]
@@ -248,9 +247,7 @@ func TestLookUp(t *testing.T) {
 			ips = append(ips, netip.MustParseAddr(host))
 		}
 		_, port, _ := net.SplitHostPort(tt.address)
-		if got := strings.Join(inOrder(ips, port), " "); got != tt.want {
-			t.Errorf("%s: got %s, want %s", tt.address, got, tt.want)
-		}
+		check.Equal(t, strings.Join(inOrder(ips, port), " "), tt.want, "%s", tt.address)
 	}
 }
 
@@ -274,9 +271,7 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 					d.Credentials = func(context.Context, string) (string, string, error) { hang(); return "", "", nil }
 				}
 				own, _, err := d.Pool("master.test")
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				cfg.Pool = own
 				if which == "a pool's Dial" {
 					cfg.Pool = &redis.Pool{Dial: func() (redis.Conn, error) {
@@ -294,7 +289,7 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 				if got := closed(n); got > 2*timeout+noticed {
 					t.Errorf("Close: took %v, want at most %v", got, 2*timeout+noticed)
 				}
-				wantEqual(t, "answers", asked.wait().times, 1)
+				check.Equal(t, asked.wait().times, 1, "answers")
 				if got := calls.Load(); got < 1 || got > mostLeft {
 					t.Errorf("calls: got %d, want 1 to %d", got, mostLeft)
 				}
@@ -302,8 +297,8 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 				own.Close()
 				cfg.Pool.Close()
 				synctest.Wait()
-				wantEqual(t, "connections", m.Connections(), 0)
-				wantEqual(t, "calls that are under way", n.left.Load(), 0)
+				check.Equal(t, m.Connections(), 0, "connections")
+				check.Equal(t, n.left.Load(), 0, "calls that are under way")
 			})
 		}
 	}
@@ -328,7 +323,7 @@ func TestFunctionThatReturnsAgain(t *testing.T) {
 		close(release)
 		waitUntil(t, 2*lastRetry, n.isUp)
 		synctest.Wait()
-		wantEqual(t, "connections", m.Connections(), 1)
+		check.Equal(t, m.Connections(), 1, "connections")
 	})
 }
 
@@ -369,9 +364,7 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 				conn, err := m.Dial(ctx)
 				return &tunnelConn{conn, deaf, over}, err
 			}}.Pool("default:secret@master.test/3")
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			m.Password("secret")
 			cfg.Pool = pool
 			n := started(t, cfg)
@@ -393,7 +386,7 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 			m.Thaw()
 			pool.Close()
 			synctest.Wait()
-			wantEqual(t, "connections", m.Connections(), 0)
+			check.Equal(t, m.Connections(), 0, "connections")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -43,8 +44,8 @@ func TestScriptsAreThereFirst(t *testing.T) {
 			} {
 				want(t, fmt.Sprint("command ", i), sendAndWait(n, cmd), script.Done)
 			}
-			wantEqual(t, "calls of SCRIPT", m.Calls("SCRIPT")-before, tt.calls(int64(len(loads(t)))))
-			wantEqual(t, "locks by their source", m.Calls("EVAL"), 0)
+			check.Equal(t, m.Calls("SCRIPT")-before, tt.calls(int64(len(loads(t)))), "calls of SCRIPT")
+			check.Equal(t, m.Calls("EVAL"), 0, "locks by their source")
 		})
 	}
 }
@@ -122,8 +123,8 @@ func TestLostScripts(t *testing.T) {
 			wantErr(t, "release", sendAndWait(n, o.Release(1, 0)), script.Failed, "NOSCRIPT")
 			got := sendAndWait(n, script.Inspect("k"))
 			want(t, "inspect", got, script.Done)
-			wantEqual(t, "its holder", got.Holder, "")
-			wantEqual(t, "it took", got.after, 0)
+			check.Equal(t, got.Holder, "", "its holder")
+			check.Equal(t, got.after, 0, "it took")
 			time.Sleep(heartbeat / 2)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -86,15 +87,11 @@ func subscribed(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node, *re
 func publish(t *testing.T, m *redlocktest.Master, channel, message string) int {
 	t.Helper()
 	conn, err := m.Dial(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	c := redis.NewConn(conn, 0, 0)
 	defer c.Close()
 	received, err := redis.Int(c.Do("PUBLISH", channel, message))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return received
 }
 
@@ -306,7 +303,7 @@ func TestNoHandOffWithoutAVote(t *testing.T) {
 			want(t, "release", sendAndWait(n, holder.Release(1, 0)), script.Done)
 			d.want(t, "after a release")
 			wantHolder(t, m, "k", "")
-			wantEqual(t, "waiters", len(m.ZSet("redlock_wait:{k}")), 1)
+			check.Equal(t, len(m.ZSet("redlock_wait:{k}")), 1, "waiters")
 
 			waitUntil(t, 2*minRecovery, func() bool { return n.Ready() == nil })
 			wait()

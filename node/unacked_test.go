@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -24,7 +25,7 @@ func TestOneUnackedReleaseForEachOwner(t *testing.T) {
 			send(n, script.NewOwner("free", "me:2").Leave(1000-i))
 		}
 		send(n, script.NewOwner("free", "me:2").Release(1, 0))
-		wantEqual(t, "unacknowledged", n.unackedCount(), 2)
+		check.Equal(t, n.unackedCount(), 2, "unacknowledged")
 		m.RestartWithData()
 		waitUntil(t, time.Second, n.isUp)
 		wantHolder(t, m, "free", "")
@@ -81,7 +82,7 @@ func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 			t.Errorf("unacknowledged after three leases: got %d, want those of one, %d to %d", got, least, most)
 		}
 		time.Sleep(2 * lease)
-		wantEqual(t, "unacknowledged", n.unackedCount(), 0)
+		check.Equal(t, n.unackedCount(), 0, "unacknowledged")
 		m.Restart()
 		waitUntil(t, time.Second, n.isUp)
 	})
@@ -109,7 +110,7 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 			send(n, script.NewOwner("another", "me:2").Release(1, 0))
 			send(n, ownerNumber(1).Release(1, 0))
 			time.Sleep(3 * lease)
-			wantEqual(t, "unacknowledged after three leases", n.unackedCount(), 1)
+			check.Equal(t, n.unackedCount(), 1, "unacknowledged after three leases")
 			m.Thaw()
 			waitUntil(t, 2*time.Second, n.isUp)
 			wantHolder(t, m, "k", "")

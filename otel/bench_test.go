@@ -11,6 +11,7 @@ import (
 	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	"example.com/redlock/internal/answered"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -40,9 +41,7 @@ func BenchmarkLock(b *testing.B) {
 				cfg.Trace = New(*bb.cfg)
 			}
 			c, err := redlock.New(cfg)
-			if err != nil {
-				b.Fatal(err)
-			}
+			check.OK(b, err)
 			b.Cleanup(func() { c.Close() })
 			for range 10 { // connections and scripts
 				if hold, err := c.TryLock(b.Context(), "warm"); err == nil {
@@ -52,12 +51,8 @@ func BenchmarkLock(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				hold, err := c.Lock(b.Context(), "a")
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := hold.Unlock(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				check.OK(b, err)
+				check.OK(b, hold.Unlock(b.Context()))
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -202,9 +203,7 @@ var cases = map[string]func(*testing.T, *setting){
 				defer cancel()
 				start := time.Now()
 				_, err := p.other.wait(ctx)
-				if got := time.Since(start); got != after {
-					t.Errorf("the wait ended after %v, want %v", got, after)
-				}
+				check.Equal(t, time.Since(start), after, "the wait ended after")
 				expect(t, "the wait", err, context.DeadlineExceeded, why, state)
 				expectNot(t, "the wait", err, not)
 			}
@@ -386,9 +385,7 @@ var cases = map[string]func(*testing.T, *setting){
 		if hold.Name() != "a" || hold.Count() != 1 || hold.Shared() != (p.kind == "reader") || hold.Slot() != 0 {
 			t.Errorf("Name, Count, Shared, Slot = %q, %d, %v, %d", hold.Name(), hold.Count(), hold.Shared(), hold.Slot())
 		}
-		if got := hold.Remaining(); got != validity {
-			t.Errorf("Remaining = %v, want %v", got, validity)
-		}
+		check.Equal(t, hold.Remaining(), validity, "Remaining")
 		token := hold.Token()
 		if got := redlock.Token(hold.Context()); token <= 0 || got != token {
 			t.Errorf("Token = %d, and in its context %d, want a positive number", token, got)
@@ -475,9 +472,7 @@ var cases = map[string]func(*testing.T, *setting){
 		}
 		func() {
 			defer func() {
-				if got := recover(); got != oops {
-					t.Errorf("recover = %v, want %v", got, oops)
-				}
+				check.Equal[any](t, recover(), oops, "recover")
 			}()
 			_ = p.one.do(t.Context(), func(context.Context) error { panic(oops) })
 		}()
@@ -572,9 +567,7 @@ var cases = map[string]func(*testing.T, *setting){
 		again := func(what string, enter func() (*redlock.Hold, error)) *redlock.Hold {
 			t.Helper()
 			inner, err := enter()
-			if err != nil {
-				t.Fatalf("%s: %v", what, err)
-			}
+			check.OK(t, err, "%s", what)
 			synctest.Wait()
 			if inner.Owner() != outer.Owner() || inner.Token() != outer.Token() || outer.Count() != 2 || outer.Remaining() != validity || inner.Shared() != outer.Shared() {
 				t.Errorf("%s: owner %s, token %d, count %d, validity %v; want %s, %d, 2, %v", what,

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -24,9 +25,7 @@ import (
 // TestFaceIsSmall: what a reader of go doc has to learn does not grow unnoticed.
 func TestFaceIsSmall(t *testing.T) {
 	names, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	fset := token.NewFileSet()
 	var files []*ast.File
 	for _, name := range names {
@@ -34,15 +33,11 @@ func TestFaceIsSmall(t *testing.T) {
 			continue
 		}
 		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		files = append(files, file)
 	}
 	pkg, err := doc.NewFromFiles(fset, files, "example.com/redlock/redlock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	functions := len(pkg.Funcs)
 	for _, one := range pkg.Types {
 		functions += len(one.Funcs) + len(one.Methods)

@@ -15,6 +15,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
@@ -72,9 +73,7 @@ func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.C
 		cfg.RestartGuard = redlock.GuardOff
 	}
 	c, err := redlock.New(cfg)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	check.OK(t, err, "New")
 	t.Cleanup(func() { c.Close() })
 	synctest.Wait()
 	return c
@@ -130,9 +129,7 @@ func warm(t *testing.T, c *redlock.Client) {
 func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name)
-	if err != nil {
-		t.Fatalf("Lock(%q): %v", name, err)
-	}
+	check.OK(t, err, "Lock(%q)", name)
 	t.Cleanup(func() { runtime.KeepAlive(hold) })
 	return hold
 }
@@ -141,9 +138,7 @@ func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *re
 func lockFor(t *testing.T, ctx context.Context, c *redlock.Client, name string, lease time.Duration) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name, redlock.Lease(lease))
-	if err != nil {
-		t.Fatalf("LockFor(%q, %v): %v", name, lease, err)
-	}
+	check.OK(t, err, "LockFor(%q, %v)", name, lease)
 	return hold
 }
 
@@ -174,9 +169,7 @@ func (s semaphoreOf) Inspect(ctx context.Context) (redlockadmin.SemaphoreInspect
 // unlock is an Unlock that must succeed.
 func unlock(t *testing.T, hold *redlock.Hold) {
 	t.Helper()
-	if err := hold.Unlock(context.Background()); err != nil {
-		t.Fatalf("Unlock: %v", err)
-	}
+	check.OK(t, hold.Unlock(context.Background()), "Unlock")
 }
 
 // expect wants err to match each of want, or to be nil if there is none.
@@ -231,13 +224,9 @@ func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {
 func expectCount(t *testing.T, fleet *redlocktest.Fleet, hold *redlock.Hold, masters string, count int) {
 	t.Helper()
 	synctest.Wait() // a Lock returns with the majority
-	if got := hold.Count(); got != count {
-		t.Errorf("Count = %d, want %d", got, count)
-	}
+	check.Equal(t, hold.Count(), count, "Count")
 	for _, m := range fleet.Masters() {
-		if got := m.HGet(hold.Name(), hold.Owner()); got != masters {
-			t.Errorf("hold count on %s = %q, want %q", m.Name(), got, masters)
-		}
+		check.Equal(t, m.HGet(hold.Name(), hold.Owner()), masters, "hold count on %s", m.Name())
 	}
 }
 
@@ -254,9 +243,7 @@ func expectAlive(t *testing.T, hold *redlock.Hold) {
 func expectEnd(t *testing.T, hold *redlock.Hold, start time.Time, age time.Duration, cause error) {
 	t.Helper()
 	<-hold.Context().Done()
-	if got := time.Since(start); got != age {
-		t.Errorf("the context ended after %v, want %v", got, age)
-	}
+	check.Equal(t, time.Since(start), age, "the context ended after")
 	expect(t, "Cause", context.Cause(hold.Context()), cause)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -18,9 +19,7 @@ import (
 func inspect(t *testing.T, c *redlock.Client, name string) redlockadmin.Inspection {
 	t.Helper()
 	in, err := redlockadmin.Of(c).Inspect(t.Context(), name)
-	if err != nil {
-		t.Fatalf("Inspect(%q): %v", name, err)
-	}
+	check.OK(t, err, "Inspect(%q)", name)
 	return in
 }
 
@@ -77,9 +76,7 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		fleet.Master(1).Freeze()
 		start := time.Now()
 		in := inspect(t, c, "a")
-		if got := time.Since(start); got != nodeTimeout {
-			t.Errorf("Inspect took %v, want %v", got, nodeTimeout)
-		}
+		check.Equal(t, time.Since(start), nodeTimeout, "Inspect took")
 		if !in.Held || in.Masters[1].Err == nil || in.Masters[0].Err != nil {
 			t.Errorf("Inspect = %+v, want it held, and an error of the second master", in)
 		}
@@ -127,9 +124,7 @@ func TestInspectShowsTheGuardOfTheFleet(t *testing.T) {
 				time.Sleep(age)
 				c := open(t, fleet, redlock.Config{RestartGuard: own, NoRecord: true})
 				want := max(0, guard+clock.Drift(guard)+time.Second-age)
-				if got := inspect(t, c, "a").Masters[1].Guard; got != want {
-					t.Errorf("Guard = %v, want %v", got, want)
-				}
+				check.Equal(t, inspect(t, c, "a").Masters[1].Guard, want, "Guard")
 			})
 		})
 	}

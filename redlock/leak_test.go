@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -82,9 +83,7 @@ type leaky struct {
 func leak(t *testing.T, ctx context.Context, c *redlock.Client, name string) *leaky {
 	t.Helper()
 	hold, err := c.Lock(ctx, name)
-	if err != nil {
-		t.Fatalf("Lock(%q): %v", name, err)
-	}
+	check.OK(t, err, "Lock(%q)", name)
 	return &leaky{ctx: hold.Context(), hold: hold}
 }
 
@@ -217,9 +216,7 @@ func TestManyClients(t *testing.T) {
 				log, pools := new(lines), redlocktest.Start(t, 1).Pools()
 				for range 50 {
 					c, err := redlock.New(redlock.Config{Pools: pools, Logger: slog.New(slog.NewTextHandler(log, nil))})
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, err)
 					if tt.close {
 						c.Close()
 					} else {

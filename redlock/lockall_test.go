@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -19,9 +20,7 @@ import (
 func lockAll(t *testing.T, ctx context.Context, c *redlock.Client, names ...string) *redlock.Holds {
 	t.Helper()
 	holds, err := c.LockAll(ctx, names)
-	if err != nil {
-		t.Fatalf("LockAll(%q): %v", names, err)
-	}
+	check.OK(t, err, "LockAll(%q)", names)
 	t.Cleanup(func() { runtime.KeepAlive(holds) })
 	return holds
 }
@@ -223,9 +222,7 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 			"far":  {Pools: f["far"].Pools(), RestartGuard: redlock.GuardOff, NodeTimeout: 10 * time.Second},
 			"near": {Pools: f["near"].Pools(), RestartGuard: redlock.GuardOff, Lease: time.Second},
 		}})
-		if err != nil {
-			t.Fatalf("NewSets: %v", err)
-		}
+		check.OK(t, err, "NewSets")
 		t.Cleanup(func() { c.Close() })
 		expect(t, "Ready", c.Ready(t.Context()))
 		near, far := nameIn(t, c, "near"), nameIn(t, c, "far")
@@ -250,9 +247,7 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 
 		go lose()
 		holds, err := c.LockAll(t.Context(), []string{near, far})
-		if err != nil {
-			t.Fatalf("LockAll: %v", err)
-		}
+		check.OK(t, err, "LockAll")
 		expect(t, "Err", holds.Context().Err())
 		for _, name := range holds.Names() { // what was not lost was given back, and is entered once
 			if n := holds.Hold(name).Count(); n != 1 {
@@ -348,9 +343,7 @@ func TestLockAllEntersAgain(t *testing.T) {
 		expectCount(t, fleet, inner, "2", 2)
 		again := lockAll(t, holds.Context(), c, "a", "c")
 		expectCount(t, fleet, again.Hold("c"), "3", 3)
-		if got := redlock.Token(holds.Context()); got != 0 {
-			t.Errorf("Token of the context of several holds = %d, want none", got)
-		}
+		check.Equal(t, redlock.Token(holds.Context()), 0, "Token of the context of several holds")
 		if got, want := redlock.Token(holds.Hold("a").Context()), holds.Hold("a").Token(); got != want {
 			t.Errorf("Token of the context of one of them = %d, want %d", got, want)
 		}

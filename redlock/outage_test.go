@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -98,9 +99,7 @@ func TestNamesThatMove(t *testing.T) {
 				return fleet.Master(i).Dial(ctx)
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer c.Close()
 		time.Sleep(time.Minute) // the guards
 		hold := lock(t, t.Context(), c, "n")
@@ -109,13 +108,9 @@ func TestNamesThatMove(t *testing.T) {
 			fleet.Master(i).Kill()
 			time.Sleep(2 * time.Minute) // the wait between two restarts
 		}
-		if err := hold.Context().Err(); err != nil {
-			t.Fatalf("the hold has ended: %v", err)
-		}
+		check.OK(t, hold.Context().Err(), "the hold has ended")
 		each(fleet, 3, 6, func(m *redlocktest.Master) {
-			if got := m.Holder("n"); got != hold.Owner() {
-				t.Errorf("a new master has the lock of %q, want %q", got, hold.Owner())
-			}
+			check.Equal(t, m.Holder("n"), hold.Owner(), "a new master has the lock of")
 		})
 		unlock(t, lock(t, t.Context(), c, "other"))
 		unlock(t, hold)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -21,9 +22,7 @@ func rlock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *r
 func got(t *testing.T, what string, call func(context.Context) (*redlock.Hold, error), ctx context.Context) *redlock.Hold {
 	t.Helper()
 	hold, err := call(ctx)
-	if err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
+	check.OK(t, err, "%s", what)
 	synctest.Wait() // it returns with the majority
 	return hold
 }
@@ -174,9 +173,7 @@ func readersAreLetInAtOnce(t *testing.T, phase time.Duration) {
 		unlock(t, hold)
 		expectHolds(t, "one message later", all, 0, 1, 2, 3, 4, 5)
 		for i, r := range all {
-			if got := r.at.Sub(start); got != 2*delay {
-				t.Errorf("reader %d had the lock after %v, want %v", i, got, 2*delay)
-			}
+			check.Equal(t, r.at.Sub(start), 2*delay, "reader %d had the lock after", i)
 			if r.hold.Token() != all[0].hold.Token() || r.hold.Token() < hold.Token() {
 				t.Errorf("reader %d has token %d, the first reader %d, the writer before %d", i, r.hold.Token(), all[0].hold.Token(), hold.Token())
 			}

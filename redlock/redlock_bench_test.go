@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/answered"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 	"example.com/redlock/redlocktrace"
@@ -35,9 +36,7 @@ func answering(b *testing.B, reply string) *redlock.Client {
 // benchClient makes a client, in real time.
 func benchClient(b *testing.B, pools []*redis.Pool, trace *redlocktrace.Trace) *redlock.Client {
 	c, err := redlock.New(redlock.Config{Pools: pools, RestartGuard: redlock.GuardOff, Trace: trace})
-	if err != nil {
-		b.Fatal(err)
-	}
+	check.OK(b, err)
 	b.Cleanup(func() { c.Close() })
 	for range 10 { // connections and scripts
 		if hold, err := c.TryLock(b.Context(), "warm"); err == nil {
@@ -49,9 +48,7 @@ func benchClient(b *testing.B, pools []*redis.Pool, trace *redlocktrace.Trace) *
 
 func benchLock(b *testing.B, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
 	hold, err := c.Lock(ctx, name)
-	if err != nil {
-		b.Fatalf("Lock(%q): %v", name, err)
-	}
+	check.OK(b, err, "Lock(%q)", name)
 	return hold
 }
 
@@ -74,9 +71,7 @@ func BenchmarkReenter(b *testing.B) {
 	hold := benchLock(b, b.Context(), c, "a")
 	for b.Loop() {
 		again, err := hold.Enter(b.Context())
-		if err != nil {
-			b.Fatal(err)
-		}
+		check.OK(b, err)
 		benchUnlock(b, again)
 	}
 	benchUnlock(b, hold)

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 	"example.com/redlock/redlocktrace"
@@ -59,9 +60,7 @@ func TestSequences(t *testing.T) {
 			page, cfg.Keep = "../docs/kept.md", 5*time.Second
 		}
 		was, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		text := string(was)
 		synctest.Test(t, func(t *testing.T) {
 			fleet := redlocktest.Start(t, 3)
@@ -92,9 +91,7 @@ func TestSequences(t *testing.T) {
 		case !*update:
 			t.Errorf("%s shows another diagram %q than the traces; -update writes it", page, name)
 		default:
-			if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, os.WriteFile(page, []byte(text), 0o644))
 		}
 	}
 }

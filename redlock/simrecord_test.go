@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
@@ -226,13 +227,9 @@ func (s *sim) access(c *caller, e history.Event, f func(r *simRegister, back *hi
 // judge checks the history. That of a seed that fails is kept, with a picture.
 func (s *sim) judge(t *testing.T, all *tally) {
 	h, err := history.Merge(s.events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	report, err := judge.Judge(h)
-	if err != nil {
-		t.Fatalf("the history is wrong: %v", err)
-	}
+	check.OK(t, err, "the history is wrong")
 	all.add(s.events)
 	for _, v := range report.Violations() {
 		inSets := v.Check == judge.Turns && s.fleet == nil // who comes first is settled in each set
@@ -244,9 +241,7 @@ func (s *sim) judge(t *testing.T, all *tally) {
 	if t.Failed() {
 		write(t, filepath.Join(t.ArtifactDir(), "history.jsonl"), h)
 		page, err := os.Create(filepath.Join(t.ArtifactDir(), "history.html"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer page.Close()
 		expect(t, "picture.Write", picture.Write(page, h, report.Violations()))
 		t.Logf("replay it: %s", s.replay)
@@ -257,9 +252,7 @@ func (s *sim) judge(t *testing.T, all *tally) {
 func write(t *testing.T, path string, h *history.History) {
 	t.Helper()
 	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer file.Close()
 	_, err = h.WriteTo(file)
 	expect(t, "WriteTo", err)

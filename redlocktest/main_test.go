@@ -10,6 +10,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,9 +29,7 @@ func dial(t *testing.T, to interface {
 ) redis.Conn {
 	t.Helper()
 	c, err := to.Dial(t.Context())
-	if err != nil {
-		t.Fatalf("Dial: %v", err)
-	}
+	check.OK(t, err, "Dial")
 	conn := redis.NewConn(c, 0, 0)
 	t.Cleanup(func() { conn.Close() })
 	return conn
@@ -38,9 +38,7 @@ func dial(t *testing.T, to interface {
 func do(t *testing.T, c redis.Conn, cmd string, args ...any) any {
 	t.Helper()
 	reply, err := c.Do(cmd, args...)
-	if err != nil {
-		t.Fatalf("%s %v: %v", cmd, args, err)
-	}
+	check.OK(t, err, "%s %v", cmd, args)
 	if b, ok := reply.([]byte); ok {
 		return string(b)
 	}
@@ -58,9 +56,7 @@ func refused(t *testing.T, c redis.Conn, kind, cmd string, args ...any) {
 // send writes a command without waiting for the answer.
 func send(t *testing.T, c redis.Conn, cmd string, args ...any) {
 	t.Helper()
-	if err := errors.Join(c.Send(cmd, args...), c.Flush()); err != nil {
-		t.Fatalf("send %s %v: %v", cmd, args, err)
-	}
+	check.OK(t, errors.Join(c.Send(cmd, args...), c.Flush()), "send %s %v", cmd, args)
 }
 
 // info returns the fields of INFO's answer.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestCutHoldsBackBothWays(t *testing.T) {
@@ -53,14 +55,10 @@ func TestCutDialHangsUntilContextEnds(t *testing.T) {
 		if netErr, ok := errors.AsType[net.Error](err); !errors.Is(err, context.DeadlineExceeded) || !ok || !netErr.Timeout() {
 			t.Errorf("Dial: got %v, want a timeout", err)
 		}
-		if took := time.Since(start); took != 5*time.Second {
-			t.Errorf("Dial took %v, want 5s", took)
-		}
+		check.Equal(t, time.Since(start), 5*time.Second, "Dial took")
 		time.AfterFunc(time.Second, m.Mend)
 		dial(t, m)
-		if took := time.Since(start); took != 6*time.Second {
-			t.Errorf("the second Dial ended after %v, want 6s", took)
-		}
+		check.Equal(t, time.Since(start), 6*time.Second, "the second Dial ended after")
 	})
 }
 
@@ -87,9 +85,7 @@ func TestCutHidesKill(t *testing.T) {
 		if _, err := c.Receive(); !errors.Is(err, io.EOF) {
 			t.Errorf("Receive: got %v, want EOF", err)
 		}
-		if took := time.Since(start); took != time.Minute {
-			t.Errorf("the client knew after %v, want 1m", took)
-		}
+		check.Equal(t, time.Since(start), time.Minute, "the client knew after")
 	})
 }
 
@@ -99,19 +95,13 @@ func TestDelay(t *testing.T) {
 		m.Delay(10 * time.Millisecond)
 		start := time.Now()
 		c := dial(t, m)
-		if took := time.Since(start); took != 20*time.Millisecond {
-			t.Errorf("Dial took %v, want 20ms", took)
-		}
+		check.Equal(t, time.Since(start), 20*time.Millisecond, "Dial took")
 		do(t, c, "PING")
-		if took := time.Since(start); took != 40*time.Millisecond {
-			t.Errorf("Dial and PING took %v, want 40ms", took)
-		}
+		check.Equal(t, time.Since(start), 40*time.Millisecond, "Dial and PING took")
 		m.Delay(time.Minute)
 		send(t, c, "SET", "k", "first")
 		m.Delay(0)
 		do(t, c, "SET", "k", "second")
-		if got := m.Get("k"); got != "second" {
-			t.Errorf("k: got %q, want second", got)
-		}
+		check.Equal(t, m.Get("k"), "second", "k")
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 // eventually waits, in real time, until ok returns true.
@@ -27,9 +29,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 func dialURL(t *testing.T, url string) redis.Conn {
 	t.Helper()
 	c, err := redis.DialURL(url)
-	if err != nil {
-		t.Fatalf("DialURL(%s): %v", url, err)
-	}
+	check.OK(t, err, "DialURL(%s)", url)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -46,12 +46,8 @@ func TestURLs(t *testing.T) {
 		t.Errorf("keys: got %v and %v, want %v and none", got, f.Master(1).Keys(), want)
 	}
 	u, err := url.Parse(urls[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := info(t, c)["tcp_port"]; got != u.Port() {
-		t.Errorf("tcp_port: got %s, want %s", got, u.Port())
-	}
+	check.OK(t, err)
+	check.Equal(t, info(t, c)["tcp_port"], u.Port(), "tcp_port")
 }
 
 func TestURLsKillAndRestart(t *testing.T) {
@@ -108,9 +104,7 @@ func TestURLsOfTheDead(t *testing.T) {
 	f, other := Start(t, 1), Start(t, 1)
 	m := f.Master(0)
 	addr, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(f.URLs()[0], "redis://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	from := net.Dialer{LocalAddr: addr}
 	take := func() error {
 		conn, err := from.Dial("tcp", strings.TrimPrefix(other.URLs()[0], "redis://"))

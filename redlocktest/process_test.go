@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 // The connections of a dead master break, and dials are refused.
@@ -19,9 +21,7 @@ func TestKill(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		c := dial(t, m)
 		raw, err := m.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		m.Kill()
 		m.Kill()
 		if _, err := c.Do("PING"); err == nil {
@@ -78,9 +78,7 @@ func TestRestart(t *testing.T) {
 						t.Errorf("%s: got %q, then %q, want another 40 digits", field, before[field], after[field])
 					}
 				}
-				if after["uptime_in_seconds"] != "0" {
-					t.Errorf("uptime_in_seconds: got %s, want 0", after["uptime_in_seconds"])
-				}
+				check.Equal(t, after["uptime_in_seconds"], "0", "uptime_in_seconds")
 			})
 		})
 	}
@@ -100,9 +98,7 @@ func TestFrozenCommandRunsOnThawThoughClientClosed(t *testing.T) {
 		if netErr, ok := errors.AsType[net.Error](err); !errors.Is(err, os.ErrDeadlineExceeded) || !ok || !netErr.Timeout() {
 			t.Errorf("SET: got %#v, want a net.Error with Timeout", err)
 		}
-		if took := time.Since(start); took != 3*time.Second {
-			t.Errorf("SET took %v, want 3s", took)
-		}
+		check.Equal(t, time.Since(start), 3*time.Second, "SET took")
 		if got := m.Keys(); len(got) > 0 {
 			t.Fatalf("keys while frozen: got %v, want none", got)
 		}
@@ -118,9 +114,7 @@ func TestFrozenCommandRunsOnThawThoughClientClosed(t *testing.T) {
 func TestFreezeBuffersWrites(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		c, err := m.Dial(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer c.Close()
 		m.Freeze()
 		c.SetWriteDeadline(time.Now().Add(time.Second))

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestClientKillBeforeThawedCommand(t *testing.T) {
@@ -22,12 +24,8 @@ func TestClientKillBeforeThawedCommand(t *testing.T) {
 		send(t, victim, "SET", "after", 1)
 		m.Delay(0)
 		victim.Close()
-		if got := do(t, killer, "CLIENT", "KILL", "ID", id); got != int64(1) {
-			t.Errorf("CLIENT KILL: got %v, want 1", got)
-		}
-		if got := do(t, killer, "CLIENT", "KILL", "ID", id); got != int64(0) {
-			t.Errorf("CLIENT KILL again: got %v, want 0", got)
-		}
+		check.Equal[any](t, do(t, killer, "CLIENT", "KILL", "ID", id), int64(1), "CLIENT KILL")
+		check.Equal[any](t, do(t, killer, "CLIENT", "KILL", "ID", id), int64(0), "CLIENT KILL again")
 		time.Sleep(time.Minute)
 		if got, want := m.Keys(), []string{"before"}; !slices.Equal(got, want) {
 			t.Errorf("keys: got %v, want %v", got, want)

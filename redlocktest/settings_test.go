@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestInfo(t *testing.T) {
@@ -24,9 +26,7 @@ func TestInfo(t *testing.T) {
 				"role": "master", "connected_slaves": "0", "loading": "0", "aof_enabled": "0",
 				"master_replid2": noReplID, "uptime_in_seconds": "91", "tcp_port": "6379",
 			} {
-				if got[field] != want {
-					t.Errorf("INFO %s: %s: got %q, want %q", section, field, got[field], want)
-				}
+				check.Equal(t, got[field], want, "INFO %s: %s", section, field)
 			}
 		}
 		got := slices.Sorted(maps.Keys(info(t, c, "PERSISTENCE")))
@@ -57,9 +57,7 @@ func TestSlaveRefusesWritesAndPromotionShows(t *testing.T) {
 		c := dial(t, m)
 		m.SetRole("slave")
 		slave := info(t, c)
-		if slave["role"] != "slave" {
-			t.Errorf("role: got %q, want slave", slave["role"])
-		}
+		check.Equal(t, slave["role"], "slave", "role")
 		refused(t, c, "READONLY ", "EVAL", "return redis.call('set', 'k', 1)", 0)
 		refused(t, c, "READONLY ", "EVAL", "redis.call('get', 'k') return redis.call('hset', 'h', 'f', 1)", 0)
 		do(t, c, "EVAL", "return redis.call('pttl', 'k')", 0)
@@ -93,9 +91,7 @@ func TestSkew(t *testing.T) {
 		c := dial(t, m)
 		do(t, c, "SET", "k", "v", "PX", 10_000)
 		m.Skew(4 * time.Second)
-		if got := do(t, c, "PTTL", "k"); got != int64(6000) {
-			t.Errorf("PTTL: got %v, want 6000", got)
-		}
+		check.Equal[any](t, do(t, c, "PTTL", "k"), int64(6000), "PTTL")
 		now, err := redis.Int64s(c.Do("TIME"))
 		if want := time.Now().Add(4 * time.Second).Unix(); err != nil || now[0] != want {
 			t.Errorf("TIME: got %v, %v, want %d", now, err, want)
@@ -106,8 +102,6 @@ func TestSkew(t *testing.T) {
 			t.Errorf("PTTL: got %v, want 2000 (miniredis keeps what is left)", got)
 		}
 		time.Sleep(time.Second)
-		if got := m.TTL("k"); got != time.Second {
-			t.Errorf("TTL: got %v, want 1s", got)
-		}
+		check.Equal(t, m.TTL("k"), time.Second, "TTL")
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 )
 
@@ -30,9 +31,7 @@ func shellBin(t *testing.T) (bin, work string) {
 	t.Helper()
 	bin, work = redlockIn(t), t.TempDir()
 	for path, mode := range map[string]os.FileMode{filepath.Join(bin, "ca-command"): 0o700, filepath.Join(work, "ca-cert.pem"): 0o600} {
-		if err := os.WriteFile(path, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, nil, mode))
 	}
 	return bin, work
 }
@@ -46,9 +45,7 @@ func TestCompletionFishLong(t *testing.T) {
 	if errors.Is(err, redisserver.ErrMissing) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	bin, work := shellBin(t)
 	for _, c := range completions {
 		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work)
@@ -84,8 +81,6 @@ func TestCompletionOfNames(t *testing.T) {
 			_redlock
 			echo "${COMPREPLY[@]}"`}, work
 		i.start().wantCode(0)
-		if got := strings.TrimSpace(i.stdout.String()); got != c.want {
-			t.Errorf("bash completes %q to %q, want %q", c.typed, got, c.want)
-		}
+		check.Equal(t, strings.TrimSpace(i.stdout.String()), c.want, "bash completes %q to", c.typed)
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // write writes a file of the test's own and returns its path.
 func write(t *testing.T, name, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), mode); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(path, []byte(text), mode))
 	if err := os.Chmod(path, mode); err != nil { // whatever the umask is
 		t.Fatal(err)
 	}
@@ -28,9 +28,7 @@ func write(t *testing.T, name, text string, mode os.FileMode) string {
 func TestConfigKeys(t *testing.T) {
 	var line cli
 	parser, err := newParser(&line, io.Discard, io.Discard, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	variables := map[string]bool{}
 	for _, command := range parser.Model.Children {
 		for _, flag := range command.Flags {

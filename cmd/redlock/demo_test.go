@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktest"
 )
 
@@ -18,9 +19,7 @@ func TestDemo(t *testing.T) {
 	page, stdout := filepath.Join(t.TempDir(), "demo.html"), filepath.Join(t.TempDir(), "stdout")
 	synctest.Test(t, func(t *testing.T) {
 		file, err := os.Create(stdout)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer file.Close()
 		if err := (&demoCmd{HTML: page}).Run(streams{out: file}); err != nil {
 			t.Errorf("the demo: %v\n%s", err, readFile(t, stdout))
@@ -59,9 +58,7 @@ func wantPicture(t *testing.T, page string) {
 		Faults, Marks  [][]any
 		Lanes          []struct{ Name string }
 	}
-	if err := json.Unmarshal([]byte(data), &drawn); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, json.Unmarshal([]byte(data), &drawn))
 	var lanes []string
 	for _, lane := range drawn.Lanes {
 		lanes = append(lanes, lane.Name)
@@ -91,9 +88,7 @@ func TestDemoNoticesFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		d, err := newDemo(&out, palette{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer d.close()
 		d.revive = func(*redlocktest.Master) {}
 		ctx, cancel := context.WithTimeout(t.Context(), demoLimit)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -53,9 +54,7 @@ func (o *output) String() string {
 func command(t *testing.T, args ...string) *invocation {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	i := &invocation{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	i.cmd.Stdout, i.cmd.Stderr = &i.stdout, &i.stderr
 	i.cmd.SysProcAttr = newSession()
@@ -168,9 +167,7 @@ func line(subcommand string, flags []string, rest ...string) []string {
 func client(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 	t.Helper()
 	c, err := redlock.New(redlock.Config{Name: "orders-api", Pools: fleet.Pools(), RestartGuard: redlock.GuardOff, NodeTimeout: 5 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -179,9 +176,7 @@ func client(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 func take(t *testing.T, fleet *redlocktest.Fleet, name string, options ...redlock.Option) *redlock.Hold {
 	t.Helper()
 	hold, err := client(t, fleet).Lock(t.Context(), name, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { runtime.KeepAlive(hold) })
 	return hold
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktest"
 )
 
@@ -34,13 +35,9 @@ func TestRunWaitCancelled(t *testing.T) {
 			i.signal(sig)
 			i.wantCode(128 + int(sig)).wantError("waiting")
 			for _, holder := range holders(fleet, "n") {
-				if holder != hold.Owner() {
-					t.Errorf("after the cancelled wait a master has %q, want %q", holder, hold.Owner())
-				}
+				check.Equal(t, holder, hold.Owner(), "after the cancelled wait a master has")
 			}
-			if err := hold.Unlock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, hold.Unlock(t.Context()))
 			eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 			if i.stdout.String() != "" {
 				t.Errorf("the command was started: %q", &i.stdout)
@@ -102,9 +99,7 @@ func (i *invocation) signal(sig syscall.Signal) {
 func withStdin(t *testing.T, i *invocation) (*invocation, *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	i.cmd.Stdin = r
 	i.start()
 	r.Close()

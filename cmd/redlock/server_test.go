@@ -25,6 +25,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktest"
 )
 
@@ -121,9 +122,7 @@ func TestRotation(t *testing.T) {
 				var servers atomic.Pointer[tls.Config]
 				rotate := func(password string, left time.Duration) {
 					servers.Store(issueAll(t, dir, left))
-					if err := os.WriteFile(path("password"), []byte(password+"\n"), 0o600); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, os.WriteFile(path("password"), []byte(password+"\n"), 0o600))
 					for _, m := range fleet.Masters() {
 						m.Password(password)
 						m.KillClients()
@@ -136,9 +135,7 @@ func TestRotation(t *testing.T) {
 						continue
 					}
 					listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return servers.Load(), nil }})
-					if err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, err)
 					serve(t, listener, m)
 					urls[i] = "rediss://" + listener.Addr().String()
 				}
@@ -192,9 +189,7 @@ func TestTLS(t *testing.T) {
 	for _, m := range redlocktest.Start(t, 3).Masters() {
 		m.Password("open-sesame")
 		listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		serve(t, listener, m)
 		masters = append(masters, "rediss://"+listener.Addr().String())
 	}
@@ -202,9 +197,7 @@ func TestTLS(t *testing.T) {
 		"redlock.toml": fmt.Sprintf("masters = [%q, %q, %q]\ntls_ca = \"ca.crt\"\ntls_cert = \"client.pem\"\npassword_file = \"password\"\n", masters[0], masters[1], masters[2]),
 		"password":     "open-sesame\n",
 	} {
-		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path(name), []byte(text), 0o600))
 	}
 
 	all, with := strings.Join(masters, ","), "REDLOCK_PASSWORD=open-sesame"
@@ -253,9 +246,7 @@ func TestUnixSockets(t *testing.T) {
 		m.Password("open-sesame")
 		dir := t.TempDir()
 		listener, err := net.Listen("unix", filepath.Join(dir, "s"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		serve(t, listener, m)
 		dirs = append(dirs, dir)
 	}

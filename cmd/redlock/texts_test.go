@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -118,9 +119,7 @@ func TestTexts(t *testing.T) {
 		}
 	})
 	if *update && !t.Failed() {
-		if err := os.WriteFile(file, []byte(strings.Join(got, "\n\n")+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(file, []byte(strings.Join(got, "\n\n")+"\n"), 0o600))
 	}
 }
 
@@ -128,13 +127,9 @@ func TestTexts(t *testing.T) {
 func redlockIn(t *testing.T) string {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	bin := t.TempDir()
-	if err := os.Symlink(program, filepath.Join(bin, "redlock")); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.Symlink(program, filepath.Join(bin, "redlock")))
 	return bin
 }
 

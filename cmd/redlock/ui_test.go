@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
@@ -60,9 +61,7 @@ func besideFleet(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, se
 		fleet, server := redlocktest.Start(t, 3), newUI(true, 200)
 		var err error
 		server.client, err = redlock.New(redlock.Config{Name: "page", NoRecord: true, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer server.client.Close()
 		f(t, fleet, server)
 	})
@@ -106,9 +105,7 @@ func TestPagesOfRowsLong(t *testing.T) {
 					Terms: script.Terms{Lease: 30_000, Guard: 30_000, Masters: []script.Master{{Run: strings.Repeat("a", 40)}, {Run: strings.Repeat("b", 40)}, {Run: strings.Repeat("c", 40)}}},
 				}
 				text, err := json.Marshal(record)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				m.Set("redlock_client:{"+owner(i)+"}", string(text))
 			}
 		}
@@ -169,9 +166,7 @@ func TestLookForItself(t *testing.T) {
 	besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
 		for site, want := range map[string]int{"": 200, "none": 200, "same-origin": 200, "same-site": 403, "cross-site": 403} {
 			before := fleet.Master(0).Calls("scan")
-			if code := asks(t, server, http.MethodGet, "look", nil, site).Code; code != want {
-				t.Errorf("Sec-Fetch-Site %q: %d, want %d", site, code, want)
-			}
+			check.Equal(t, asks(t, server, http.MethodGet, "look", nil, site).Code, want, "Sec-Fetch-Site %q", site)
 			if asked := fleet.Master(0).Calls("scan") > before; asked && want == 403 {
 				t.Errorf("Sec-Fetch-Site %q has the masters asked", site)
 			}
@@ -186,20 +181,12 @@ func TestFreesWhatWasShown(t *testing.T) {
 			return asks(t, server, http.MethodPost, "force", url.Values{"name": {"n"}, "permits": {permits}, "owner": owners}, "same-origin").Code
 		}
 		old, err := server.client.Lock(t.Context(), "n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := old.Unlock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
+		check.OK(t, old.Unlock(t.Context()))
 		hold, err := server.client.Lock(t.Context(), "n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		permit, err := server.client.Lock(t.Context(), "n", redlock.Permits(2))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if code := free("", old.Owner()); code != http.StatusConflict || free("1", old.Owner()) != http.StatusConflict {
 			t.Errorf("what another has by now: %d, want 409", code)
 		}

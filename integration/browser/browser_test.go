@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 )
 
@@ -51,9 +52,7 @@ type tab struct {
 func open(t *testing.T, url string) *tab {
 	t.Helper()
 	path, err := browser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(cancel)
@@ -187,19 +186,13 @@ func serve(t *testing.T, masters []string, flags ...string) string {
 	if err == nil {
 		err = cmd.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
 		_ = cmd.Wait()
-		if code := cmd.ProcessState.ExitCode(); code != 130 {
-			t.Errorf("redlock ui ended with %d, want 130", code)
-		}
+		check.Equal(t, cmd.ProcessState.ExitCode(), 130, "redlock ui ended with")
 	})
 	url, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return strings.TrimSpace(url)
 }

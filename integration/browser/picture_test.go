@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -27,9 +28,7 @@ func TestPicture(t *testing.T) {
 		draw(t)
 	}
 	file, err := os.ReadFile(picture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	image, err := png.DecodeConfig(bytes.NewReader(file))
 	if err != nil || image.Width != 1280 || len(file) > 150_000 {
 		t.Errorf("the picture has %d bytes and is %d pixels wide, %v; want at most 150,000, and 1280", len(file), image.Width, err)
@@ -52,9 +51,7 @@ func draw(t *testing.T) {
 		as   redlock.Option
 	}{{reports, "gpu", redlock.Permits(4)}, {billing, "gpu", redlock.Permits(4)}, {reports, "index", redlock.Shared()}, {api, "index", redlock.Shared()}} {
 		hold, err := of.c.Lock(t.Context(), of.name, of.as)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		keep(t, hold)
 	}
 	p := open(t, serve(t, fleet.URLs(), "--node-timeout", "3s"))
@@ -63,9 +60,7 @@ func draw(t *testing.T) {
 	p.click(`[data-key="l orders:42"]`)
 	p.until("#name", "held by orders-api on ", "billing on ", "reports on ")
 	host, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var seen []byte
 	p.do(
 		chromedp.EmulateViewport(1280, 1024), // as far as the clients
@@ -78,7 +73,5 @@ func draw(t *testing.T) {
 		}; 0`, nil),
 		chromedp.CaptureScreenshot(&seen),
 	)
-	if err := os.WriteFile(picture, seen, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(picture, seen, 0o666))
 }

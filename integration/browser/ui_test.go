@@ -12,6 +12,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -19,9 +20,7 @@ import (
 func client(t *testing.T, fleet *redlocktest.Fleet, name string) *redlock.Client {
 	t.Helper()
 	c, err := redlock.New(redlock.Config{Name: name, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
@@ -29,9 +28,7 @@ func client(t *testing.T, fleet *redlocktest.Fleet, name string) *redlock.Client
 func lock(t *testing.T, c *redlock.Client, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(t.Context(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	keep(t, hold)
 	return hold
 }
@@ -51,14 +48,10 @@ func TestUI(t *testing.T) {
 	hold := lock(t, holder, "orders:42")
 	lock(t, holder, evil)
 	permit, err := holder.Lock(t.Context(), "gpu", redlock.Permits(4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	keep(t, permit)
 	reader, err := holder.Lock(t.Context(), "index", redlock.Shared())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	keep(t, reader)
 	waits := make(chan *redlock.Hold, 1)
 	go func() {
@@ -98,9 +91,7 @@ func TestUI(t *testing.T) {
 	if err := holder.Ready(t.Context()); err != nil { // it connects again by itself
 		t.Fatal(err)
 	}
-	if err := hold.Unlock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, hold.Unlock(t.Context()))
 	if hold := <-waits; hold == nil {
 		t.Fatal("the waiter has no lock")
 	}
@@ -127,9 +118,7 @@ func TestForce(t *testing.T) {
 
 	post := func(to, path, host, origin string) int {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to+path, strings.NewReader(url.Values{"name": {"orders:42"}}.Encode()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		if origin != "" {
 			r.Header.Set("Origin", origin)
@@ -138,9 +127,7 @@ func TestForce(t *testing.T) {
 			r.Host = r.URL.Host
 		}
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		answer.Body.Close()
 		return answer.StatusCode
 	}
@@ -153,9 +140,7 @@ func TestForce(t *testing.T) {
 		"a look, for one that has this":    post(may, "look", "evil.test", ""),
 		"the page, for one that has this ": post(may, "", "evil.test", ""),
 	} {
-		if code != http.StatusForbidden {
-			t.Errorf("%s: status %d, want 403", what, code)
-		}
+		check.Equal(t, code, http.StatusForbidden, "%s: status", what)
 	}
 	if hold.Context().Err() != nil {
 		t.Fatal("the lock was freed")

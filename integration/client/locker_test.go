@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -16,9 +17,7 @@ const lease = time.Second
 func newLocker(t *testing.T) (*locker, *redlocktest.Fleet) {
 	fleet := redlocktest.Start(t, 3)
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools(), Lease: lease})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return &locker{Client: client, lease: lease}, fleet
 }
@@ -29,9 +28,7 @@ func TestEnter(t *testing.T) {
 		l, fleet := newLocker(t)
 		ctx := l.WithOwner(t.Context())
 		holds, _, err := l.Ask(ctx, history.Lock, []string{"a"}, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		h := holds[0]
 		if _, same, err := h.Enter(ctx, true); !same || err != nil {
 			t.Errorf("Enter = %v, %v, want the same hold", same, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
@@ -64,20 +65,14 @@ func TestQueue(t *testing.T) {
 		}
 		for i := range outs {
 			events, err := history.Read(&outs[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			// The threads of this process are real, and a busy machine may have them wait.
 			parts = append(parts, slices.DeleteFunc(events, func(e history.Event) bool { return e.What == history.Stall }))
 		}
 		h, err := history.Merge(parts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		report, err := judge.Judge(h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		var text bytes.Buffer
 		_, _ = report.WriteTo(&text)
 		t.Log(text.String())

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 // wantError wants that a command is refused with a reply that begins with prefix.
@@ -32,9 +34,7 @@ func TestHarm(t *testing.T) {
 	}{
 		{"flush", func(t *testing.T) {
 			did(t, m.Flush())
-			if keys := do(t, m, "DBSIZE"); keys != int64(0) {
-				t.Errorf("DBSIZE = %v, want 0", keys)
-			}
+			check.Equal[any](t, do(t, m, "DBSIZE"), int64(0), "DBSIZE")
 		}},
 		{"flush scripts", func(t *testing.T) {
 			hash := do(t, m, "SCRIPT", "LOAD", "return 1")
@@ -72,9 +72,7 @@ func TestHarm(t *testing.T) {
 		{"fill and drain", func(t *testing.T) {
 			did(t, m.Fill())
 			wantError(t, m, "OOM", "SET", "other", "value")
-			if keys := do(t, m, "DBSIZE"); keys != int64(1) {
-				t.Errorf("DBSIZE = %v, want 1", keys)
-			}
+			check.Equal[any](t, do(t, m, "DBSIZE"), int64(1), "DBSIZE")
 			did(t, m.Drain())
 			do(t, m, "SET", "other", "value")
 		}},

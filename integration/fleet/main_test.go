@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 // machine is the Docker engine, which TestMain sets before the first test.
@@ -49,18 +51,14 @@ func one(t *testing.T, cfg Config) *Master {
 // did fails the test if an act failed.
 func did(t *testing.T, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 }
 
 // do sends a command to a master that must answer.
 func do(t *testing.T, m *Master, command string, args ...any) any {
 	t.Helper()
 	reply, err := m.Do(command, args...)
-	if err != nil {
-		t.Fatalf("%s: %s %v: %v", m.Name(), command, args, err)
-	}
+	check.OK(t, err, "%s: %s %v", m.Name(), command, args)
 	return reply
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -21,9 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func serve(t *testing.T, out io.Writer) *Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	began := time.Now()
 	s := Serve(l, history.NewRecorder(out, "register", func() time.Duration { return time.Since(began) }))
 	t.Cleanup(func() { s.Close() })
@@ -87,9 +86,7 @@ func TestHistory(t *testing.T) {
 	}
 	wg.Wait()
 	last, err := newClient(t, s).Do(Request{Do: history.Reading, Name: "a"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	events, err := history.Read(&out)
 	if err != nil || len(events) != 8*50 {
 		t.Fatalf("the history has %d events, %v, want %d", len(events), err, 8*50)

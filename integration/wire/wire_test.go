@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,9 +36,7 @@ func echo(t *testing.T) net.Listener {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -44,9 +44,7 @@ func listen(t *testing.T) net.Listener {
 func start(t *testing.T, target net.Listener) *Wire {
 	t.Helper()
 	w, err := New(target.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close() = %v", err)
@@ -58,9 +56,7 @@ func start(t *testing.T, target net.Listener) *Wire {
 func dial(t *testing.T, w *Wire) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn.(*net.TCPConn)
 }
@@ -76,9 +72,7 @@ func send(t *testing.T, conn net.Conn, text string) {
 func want(t *testing.T, conn net.Conn, text string) time.Duration {
 	t.Helper()
 	began := time.Now()
-	if err := conn.SetReadDeadline(began.Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, conn.SetReadDeadline(began.Add(time.Minute)))
 	got := make([]byte, len(text))
 	if n, err := io.ReadFull(conn, got); err != nil || string(got) != text {
 		t.Fatalf("read %q, %v, want %q", got[:n], err, text)
@@ -89,9 +83,7 @@ func want(t *testing.T, conn net.Conn, text string) time.Duration {
 // silent fails if conn receives anything within d.
 func silent(t *testing.T, conn net.Conn, d time.Duration) {
 	t.Helper()
-	if err := conn.SetReadDeadline(time.Now().Add(d)); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, conn.SetReadDeadline(time.Now().Add(d)))
 	var timeout net.Error
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Fatalf("read %d bytes, %v, want none", n, err)

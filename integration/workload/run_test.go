@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -96,11 +97,7 @@ func TestHungCall(t *testing.T) {
 func TestSockets(t *testing.T) {
 	before := sockets()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer l.Close()
-	if got := sockets(); got != before+1 {
-		t.Errorf("sockets = %d, want %d", got, before+1)
-	}
+	check.Equal(t, sockets(), before+1, "sockets")
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/register"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -42,9 +43,7 @@ func TestWork(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, &fake{})
 			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			var theirs bytes.Buffer
 			server := register.Serve(l, history.NewRecorder(&theirs, "register", f.rec.Now))
 			defer server.Close()
@@ -57,9 +56,7 @@ func TestWork(t *testing.T) {
 				t.Errorf("work = %v after %d looks", alive, test.looks)
 			}
 			written, err := history.Read(&theirs)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			if len(written) != len(test.wrote) {
 				t.Fatalf("written: %+v, want %v", written, test.wrote)
 			}
@@ -85,9 +82,7 @@ func TestWork(t *testing.T) {
 func TestRegisterFails(t *testing.T) {
 	f := newFixture(t, &fake{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	server := register.Serve(l, history.NewRecorder(new(bytes.Buffer), "register", f.rec.Now))
 	defer server.Close()
 	c := f.caller(1)

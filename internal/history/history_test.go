@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -47,9 +48,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 		t.Fatalf("WriteTo = %d, %v; it wrote %d bytes", n, err, file.Len())
 	}
 	events, err := history.Read(&file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	got, err := history.Merge(events)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("Merge(Read) = %+v, %v; want %+v", got, err, want)
@@ -80,9 +79,7 @@ func TestMerge(t *testing.T) {
 		return history.Event{At: at, What: history.Fault, ID: id}
 	}
 	h, err := history.Merge([]history.Event{at(2, 1), at(5, 2), at(5, 3), at(5, 4)}, []history.Event{run, at(5, 5), at(3, 6)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var ids []int
 	for _, e := range h.Events {
 		ids = append(ids, e.ID)

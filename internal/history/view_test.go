@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
 func TestView(t *testing.T) {
 	v, err := sample().View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if len(v.Calls) != 2 || len(v.Holds) != 1 || len(v.Faults) != 1 || len(v.Processes) != 1 || v.Over != 14 || v.End != 17 {
 		t.Fatalf("View = %+v", v)
 	}
@@ -52,9 +51,7 @@ func TestViewOfWhatDidNotHappen(t *testing.T) {
 		{At: 6, What: history.Killed, Who: "c1"},
 	}
 	v, err := h.View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	hold := v.Holds[0]
 	if v.Over != history.Never || v.Calls[0].Returned != history.Never || v.Calls[0].Result != nil || v.Faults[0].Ended != history.Never {
 		t.Errorf("something ended that did not: %+v", v)

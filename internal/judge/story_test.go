@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -73,9 +74,7 @@ func (s story) record(t *testing.T) *record {
 	t.Helper()
 	h, _ := s.read(t)
 	r, err := newRecord(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return r
 }
 
@@ -177,18 +176,14 @@ func (l *lane) detail(e *history.Event, word string) {
 func seconds(t *testing.T, s string) time.Duration {
 	t.Helper()
 	d, err := time.ParseDuration(s + "s")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return d
 }
 
 func number(t *testing.T, s string) int {
 	t.Helper()
 	n, err := strconv.Atoi(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return n
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -24,9 +25,7 @@ const busy story = `
 func TestSummary(t *testing.T) {
 	h, _ := busy.read(t)
 	report, err := Judge(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	want := Summary{
 		Calls:       map[history.Do]int{history.Lock: 5, history.Unlock: 1},
 		Holds:       map[history.Do]int{history.Lock: 4},
@@ -98,9 +97,7 @@ func TestCaught(t *testing.T) {
 			r: 1.2 fault flushall on=m1 forgets
 			c2: 1.2 lock a, 1.3 grant token=5 until=3, 1.4 alive`).read(t)
 	report, err := Judge(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if s := report.Summary; s.Excused != 1 || s.Caught != 0 {
 		t.Errorf("%d pairs, %d told apart; want 1, 0", s.Excused, s.Caught)
 	}
@@ -131,9 +128,7 @@ func TestUnprotected(t *testing.T) {
 			c1: 1.0 lock a, 1.1 grant token=5 until=3
 			c2: 1.2 lock a, 1.3 grant token=6 until=3
 			` + test.story).record(t)
-			if got := r.unprotected(); got != test.want {
-				t.Errorf("unprotected = %+v, want %+v", got, test.want)
-			}
+			check.Equal(t, r.unprotected(), test.want, "unprotected")
 		})
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // A program is built from one file that was changed and one that is not there, and the disk stays as it is.
@@ -14,22 +16,14 @@ func TestOverlay(t *testing.T) {
 	main := filepath.Join(root, "main.go")
 	const text = "package main\n\nfunc main() { print(\"on the disk\") }\n"
 	for path, text := range map[string]string{main: text, filepath.Join(root, "go.mod"): "module example.com/toy\n"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	edits, err := ReadEdits("@@ main.go\n# Says another word.\n-func main() { print(\"on the disk\") }\n+func main() { print(word) }\n\n@@ word.go\n+package main\n+\n+const word = \"laid over\"\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	files := Files{}
-	if err := files.Apply(root, edits); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, files.Apply(root, edits))
 	list, err := files.Write(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	run := exec.CommandContext(t.Context(), "go", "run", "-overlay", list, ".")
 	run.Dir = root
 	if out, err := run.CombinedOutput(); err != nil || string(out) != "laid over" {

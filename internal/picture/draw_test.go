@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -13,9 +14,7 @@ import (
 func drawn(t *testing.T, h *history.History, violations []history.Violation) page {
 	t.Helper()
 	view, err := h.View()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return draw(h, view, violations)
 }
 
@@ -112,9 +111,7 @@ func TestCut(t *testing.T) {
 		strings.Repeat("é", 160): strings.Repeat("é", 160),
 		strings.Repeat("é", 161): strings.Repeat("é", 159) + "…",
 	} {
-		if got := cut(text); got != want {
-			t.Errorf("cut(%q) = %q, want %q", text, got, want)
-		}
+		check.Equal(t, cut(text), want, "cut(%q)", text)
 	}
 }
 
@@ -148,9 +145,7 @@ func TestLanes(t *testing.T) {
 		t.Errorf("lanes = %+v, want %+v", got, want)
 	}
 	for who, want := range map[string]string{"c2": "c2", "c2.12": "c2", "host.example": "host.example", "c2.": "c2"} {
-		if got := laneOf(who); got != want {
-			t.Errorf("laneOf(%q) = %q, want %q", who, got, want)
-		}
+		check.Equal(t, laneOf(who), want, "laneOf(%q)", who)
 	}
 }
 

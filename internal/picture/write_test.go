@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -18,9 +19,7 @@ func of(t *testing.T, events ...history.Event) *history.History {
 	t.Helper()
 	run := history.Run{Title: "a run", Seed: 7, Masters: []string{"m1", "m2", "m3"}, Lease: time.Second}
 	h, err := history.Merge([]history.Event{{What: history.RunBegan, Run: &run}}, events)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return h
 }
 
@@ -28,9 +27,7 @@ func of(t *testing.T, events ...history.Event) *history.History {
 func written(t *testing.T, h *history.History, violations []history.Violation) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := Write(&out, h, violations); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, Write(&out, h, violations))
 	return out.String()
 }
 
@@ -71,9 +68,7 @@ func TestSelfContained(t *testing.T) {
 // Each file of the folder is in the page.
 func TestScripts(t *testing.T) {
 	files, err := parts.ReadDir("page")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	want := []string{"page.css", "page.html"}
 	want = append(want, scripts...)
 	slices.Sort(want)

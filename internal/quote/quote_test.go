@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestText(t *testing.T) {
@@ -19,9 +21,7 @@ func TestText(t *testing.T) {
 		"\ufffd":                    "\ufffd", // the character, not a byte that is none
 	} {
 		got := Text(text)
-		if got != want {
-			t.Errorf("Text(%q) = %q, want %q", text, got, want)
-		}
+		check.Equal(t, got, want, "Text(%q)", text)
 		if again := Text(got); again != got {
 			t.Errorf("Text(%q) = %q, want it as it is", got, again)
 		}
@@ -40,9 +40,7 @@ func TestBrief(t *testing.T) {
 		strings.Repeat("\x80", 99): "… (99 bytes)", // no rune begins there
 	} {
 		got := Brief(text, 10)
-		if got != want {
-			t.Errorf("Brief(%.50q) = %q, want %q", text, got, want)
-		}
+		check.Equal(t, got, want, "Brief(%.50q)", text)
 		if again := Brief(got, 10); again != got {
 			t.Errorf("Brief(%q) = %q, want it as it is", got, again)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/overlay"
 )
 
@@ -196,9 +197,7 @@ func lastLine(text string) string {
 func compile(t *testing.T, module string, sources map[string]string) (complaints []string) {
 	t.Helper()
 	root, err := filepath.Abs(module)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	files := overlay.Files{}
 	var folders []string
 	for name, source := range sources {
@@ -206,9 +205,7 @@ func compile(t *testing.T, module string, sources map[string]string) (complaints
 		folders = append(folders, "./"+path.Dir(name))
 	}
 	file, err := files.Write(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	// What is built is thrown away.
 	args := append([]string{"build", "-gcflags=-e", "-overlay", file, "-o", os.DevNull}, folders...)
 	command := exec.CommandContext(t.Context(), "go", args...)

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestEverySymbolHasAnExampleLong: each exported function, method, type and variable of the packages redlock and
@@ -28,14 +30,10 @@ func TestEverySymbolHasAnExampleLong(t *testing.T) {
 		maps.Copy(used, usedIn(t, ".", examples))
 	}
 	programs, err := filepath.Glob("examples/*/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, program := range programs {
 		sources, err := filepath.Glob(program + "/*.go")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		sources = slices.DeleteFunc(sources, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
 		if len(sources) > 0 {
 			maps.Copy(used, usedIn(t, "examples", sources))
@@ -43,9 +41,7 @@ func TestEverySymbolHasAnExampleLong(t *testing.T) {
 	}
 	for public, least := range map[string]int{"redlock": 40, "redlockadmin": 15} {
 		pkg, err := exportsOf(t, ".", "./"+public).Import(module + "/" + public)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		symbols := symbolsOf(pkg)
 		if len(symbols) < least {
 			t.Errorf("%d symbols of %s were found: this test looks in the wrong way", len(symbols), public)
@@ -88,15 +84,11 @@ func usedIn(t *testing.T, folder string, names []string) map[string]bool {
 	var parsed []*ast.File
 	for _, name := range names {
 		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		parsed = append(parsed, file)
 	}
 	where, err := filepath.Rel(folder, filepath.Dir(names[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
 	config := types.Config{Importer: exportsOf(t, folder, "./"+filepath.ToSlash(where))}
 	if _, err := config.Check("examples", fset, parsed, info); err != nil {

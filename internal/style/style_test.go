@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 const module = "example.com/redlock"
@@ -67,6 +69,7 @@ var rooms = map[string][]string{
 	"internal/failure":     {"ours/redlock", "ours/internal/history"},
 	"internal/judge":       {"ours/internal/history"},
 	"internal/beside":      {},
+	"internal/check":       {},
 	"internal/overlay":     {},
 	"internal/picture":     {"ours/internal/history"},
 	"verify/model":         {"ours/internal/beside", "ours/multilock/attempt", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
@@ -118,9 +121,7 @@ func listIn(t *testing.T, folder string, env []string, args ...string) (pkgs []p
 		if errors.Is(err, io.EOF) {
 			return pkgs
 		}
-		if err != nil {
-			t.Fatalf("go list %v: %v", args, err)
-		}
+		check.OK(t, err, "go list %v", args)
 		pkgs = append(pkgs, p)
 	}
 }
@@ -274,17 +275,13 @@ func files(t *testing.T) (names []string) {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return names
 }
 
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return string(text)
 }

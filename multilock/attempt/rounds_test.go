@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/quorum"
 )
 
@@ -79,9 +80,7 @@ func TestRoundsFallOnAGrid(t *testing.T) {
 func TestPicture(t *testing.T) {
 	const page = "STATES.md"
 	was, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	before, rest, ok := strings.Cut(string(was), "<!-- states: attempt -->\n")
 	_, after, closed := strings.Cut(rest, "<!-- /states -->\n")
 	if !ok || !closed {
@@ -99,7 +98,5 @@ func TestPicture(t *testing.T) {
 	if !*update {
 		t.Fatalf("%s shows other states than the table; -update writes them", page)
 	}
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(page, []byte(text), 0o644))
 }

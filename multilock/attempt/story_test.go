@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 )
 
 var update = flag.Bool("update", false, "write what comes of the stories, and the picture of docs/how-it-works.md")
@@ -29,9 +30,7 @@ func TestStories(t *testing.T) {
 	}
 	for _, file := range files {
 		was, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for name, begin := range map[string]clock.Instant{
 			"at the epoch":     {}, // a zero instant has to mean nothing
 			"before the epoch": clock.Instant{}.Add(-26 * 365 * 24 * time.Hour),
@@ -42,9 +41,7 @@ func TestStories(t *testing.T) {
 				switch {
 				case got == string(was):
 				case *update:
-					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, os.WriteFile(file, []byte(got), 0o644))
 				default:
 					t.Errorf("%s: %s\n-update writes what comes of it", file, firstDifference(string(was), got))
 				}

@@ -6,15 +6,15 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestWirePage: docs/design/wire.md has each key and channel that scripts and clients use, the fields of what clients
 // publish, and the scripts.
 func TestWirePage(t *testing.T) {
 	file, err := os.ReadFile("../../docs/design/wire.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	page := string(file)
 	keys := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock_[a-z]+:?)[^|]*\\| (?:string|hash|sorted set) \\|").FindAllStringSubmatch(page, -1) {
@@ -62,9 +62,7 @@ func TestWirePage(t *testing.T) {
 func scripts(t *testing.T) (names []string) {
 	t.Helper()
 	entries, err := files.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/prometheus/promql/parser"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -29,12 +30,8 @@ type dashboard struct {
 func grafana(t *testing.T) (d dashboard) {
 	t.Helper()
 	text, err := os.ReadFile("../grafana/redlock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &d); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, json.Unmarshal(text, &d))
 	values := []string{"$__rate_interval", "1m", "$__range", "15m"}
 	for _, v := range d.Templating.List {
 		values = append(values, "$"+v.Name, ".*")

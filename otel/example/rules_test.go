@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/rulefmt"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -20,9 +21,7 @@ import (
 func rules(t *testing.T) (all []rulefmt.Rule) {
 	t.Helper()
 	text, err := os.ReadFile("../alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	groups, errs := rulefmt.Parse(text, false, model.LegacyValidation)
 	for _, err := range errs {
 		t.Errorf("alerts.yaml: %v", err)
@@ -56,9 +55,7 @@ func (tp *tape) fires(t *testing.T, rule rulefmt.Rule) bool {
 // alert's runbook leads there.
 func TestAlertsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/monitoring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	documented := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^### (Redlock\w+)$`).FindAllStringSubmatch(string(page), -1) {
 		documented[heading[1]] = true

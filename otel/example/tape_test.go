@@ -20,6 +20,8 @@ import (
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/tsdb/chunks"
 	"github.com/prometheus/prometheus/util/annotations"
+
+	"example.com/redlock/internal/check"
 )
 
 // every is how often the tests scrape, as Prometheus does by default in many set-ups.
@@ -85,9 +87,7 @@ func parse(t *testing.T, text string, at time.Time) model.Vector {
 	var all model.Vector
 	for _, family := range families {
 		samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.TimeFromUnixNano(at.UnixNano())}, family)
-		if err != nil {
-			t.Fatalf("family %s: %v", family.GetName(), err)
-		}
+		check.OK(t, err, "family %s", family.GetName())
 		all = append(all, samples...)
 	}
 	return all
@@ -100,15 +100,11 @@ func (tp *tape) query(t *testing.T, expr string) promql.Matrix {
 	defer engine.Close()
 	queryable := &storage.MockQueryable{MockQuerier: &storage.MockQuerier{SelectMockFunction: tp.matching}}
 	query, err := engine.NewRangeQuery(context.Background(), queryable, nil, expr, tp.start, tp.end, every)
-	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
-	}
+	check.OK(t, err, "%s", expr)
 	defer query.Close()
 	result := query.Exec(context.Background())
 	matrix, err := result.Matrix()
-	if err != nil {
-		t.Fatalf("%s: %v", expr, err)
-	}
+	check.OK(t, err, "%s", expr)
 	for _, warning := range result.Warnings {
 		t.Errorf("%s: %v", expr, warning)
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 // toy makes a module with one function and two tests of it, and returns a lab for it.
@@ -44,17 +46,11 @@ func TestWord(t *testing.T) {
 `,
 	} {
 		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		check.OK(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 	l, err := newLab(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(l.close)
 	l.limits = map[catcher]time.Duration{{"a", "TestSum"}: time.Minute, {"a", "TestWord"}: time.Minute}
 	return l
@@ -96,9 +92,7 @@ func TestTry(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, err := parse("toy", tt.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			switch err := l.try(t.Context(), p); {
 			case err == nil && tt.err != "", err != nil && (tt.err == "" || !strings.Contains(err.Error(), tt.err)):
 				t.Errorf("error %v, want %q", err, tt.err)
@@ -114,9 +108,7 @@ func TestControl(t *testing.T) {
 	if err := l.control(t.Context(), []*patch{p}, 1); err != nil {
 		t.Errorf("code without a mistake: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(l.root, "a", "word.txt"), []byte("words\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(l.root, "a", "word.txt"), []byte("words\n"), 0o644))
 	if err := l.control(t.Context(), []*patch{p}, 1); err == nil || !strings.Contains(err.Error(), "TestWord") {
 		t.Errorf("code with a mistake: error %v, want one that names TestWord", err)
 	}

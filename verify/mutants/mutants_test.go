@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/overlay"
 )
 
@@ -20,9 +21,7 @@ var update = flag.Bool("update", false, "write the table of RULES.md")
 func all(t *testing.T) []*patch {
 	t.Helper()
 	patches, err := readPatches(root, regexp.MustCompile(""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return patches
 }
 
@@ -71,9 +70,7 @@ func TestMakeTestNoticesMost(t *testing.T) {
 func TestRules(t *testing.T) {
 	file := filepath.Join(root, page)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	patches := all(t)
 	want, rules := table(string(text), patches)
 	broken := make(map[string]int)
