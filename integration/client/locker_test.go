@@ -1,12 +1,21 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/check"
+	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
+	"example.com/redlock/internal/judge"
+	"example.com/redlock/internal/witness"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -44,6 +53,79 @@ func TestEnter(t *testing.T) {
 		}
 		if again.Token() <= h.Token() {
 			t.Errorf("its token is %d, not larger than %d", again.Token(), h.Token())
+		}
+	})
+}
+
+// TestQueue: what clients tell of their callers' places lets the judge tell who stood before whom, of far more
+// pairs than it wants of a trial. In calm, where the callers of three clients stand in line for some seconds, all are
+// served in that order, and nothing else is wrong.
+func TestQueue(t *testing.T) {
+	witness.Found = func(what string) { panic(what) }
+	const masters, clients = 3, 3
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, masters)
+		began := time.Now()
+		now := func() time.Duration { return time.Since(began) }
+		run := &history.Run{Lease: lease, MaxLease: lease, Guard: -1, NodeTimeout: lease / 10}
+		for _, m := range fleet.Masters() {
+			m.Delay(500 * time.Microsecond)
+			run.Masters = append(run.Masters, m.Name())
+		}
+		outs := make([]bytes.Buffer, clients)
+		var running sync.WaitGroup
+		for i := range outs {
+			who := fmt.Sprint("c", i+1)
+			open := func(cfg workload.Config) (workload.Locker, error) {
+				client, err := redlock.New(redlock.Config{
+					Pools: fleet.Pools(), Lease: lease, RestartGuard: redlock.GuardOff, Trace: traceQueue(cfg.Tell),
+				})
+				return &locker{client, lease, cfg.Tell}, err
+			}
+			in, input := io.Pipe()
+			running.Go(func() {
+				cfg := workload.Config{Who: who, Seed: uint64(i), Lease: lease, MaxLease: lease, Callers: 4, Think: lease / 2}
+				if err := workload.Run(cfg, open, failure.Of, history.NewRecorder(&outs[i], who, now), in); err != nil {
+					t.Error(err)
+				}
+			})
+			running.Go(func() {
+				_, _ = io.WriteString(input, workload.Calm)
+				time.Sleep(10 * time.Second)
+				input.Close()
+			})
+		}
+		running.Wait()
+		parts := [][]history.Event{{{What: history.RunBegan, Run: run}}}
+		for _, m := range run.Masters {
+			parts = append(parts, []history.Event{{At: now(), What: history.Audited, Who: m}}) // a lease later, nothing would be left
+		}
+		for i := range outs {
+			events, err := history.Read(&outs[i])
+			check.OK(t, err)
+			// The threads of this process are real, and a busy machine may have them wait.
+			parts = append(parts, slices.DeleteFunc(events, func(e history.Event) bool { return e.What == history.Stall }))
+		}
+		h, err := history.Merge(parts...)
+		check.OK(t, err)
+		report, err := judge.Judge(h)
+		check.OK(t, err)
+		var text bytes.Buffer
+		_, _ = report.WriteTo(&text)
+		t.Log(text.String())
+		for _, c := range report.Checks {
+			if c.Verdict() == judge.Failed {
+				t.Errorf("%s: %s", c.Name, c.Details())
+			}
+			if c.Name == judge.Steps && c.Looked == 0 {
+				t.Error("the witness saw nothing")
+			}
+			if c.Name == judge.Turns && c.Looked < 160 { // 50 a minute are enough for a trial
+				t.Errorf("it judged %d pairs, want 160", c.Looked)
+			}
+		}
+		for _, v := range report.Violations() {
+			t.Error(judge.Tell(v))
 		}
 	})
 }

@@ -3,8 +3,182 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/failure"
+	"example.com/redlock/internal/history"
+	"example.com/redlock/internal/witness"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktrace"
 )
 
 func main() { workload.Main(open, failure.Of) }
+
+// locker is package redlock as a library on trial.
+type locker struct {
+	*redlock.Client
+	lease time.Duration
+	tell  func(history.Event)
+}
+
+func open(cfg workload.Config) (workload.Locker, error) {
+	witness.Found = func(what string) { cfg.Tell(history.Event{What: history.Strayed, Text: what}) }
+	client, err := redlock.New(redlock.Config{
+		Masters:      cfg.Masters,
+		Lease:        cfg.Lease,
+		MaxLease:     cfg.MaxLease,
+		RestartGuard: cfg.Guard,
+		NodeTimeout:  cfg.NodeTimeout,
+		Name:         cfg.Who,
+		Keep:         cfg.Keep,
+		Logger:       slog.New(slog.DiscardHandler),
+		Trace:        traceQueue(cfg.Tell),
+	})
+	return &locker{client, cfg.Lease, cfg.Tell}, err
+}
+
+func (l *locker) Close() error {
+	defer func() { l.tell(history.Event{What: history.Watched, Value: witness.Seen()}) }()
+	return l.Client.Close()
+}
+
+// Ask makes a call of package redlock.
+func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
+	holds []workload.Hold, unlockAll func(context.Context) error, err error,
+) {
+	var h *redlock.Hold
+	slot := 0
+	switch name := names[0]; do {
+	case history.LockAll:
+		all, err := l.Client.LockAll(ctx, names)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range all.Names() {
+			holds = append(holds, &hold{all.Hold(name), l, 0})
+		}
+		return holds, all.Unlock, nil
+	case history.Lock:
+		h, err = l.Client.Lock(ctx, name)
+	case history.TryLock:
+		h, err = l.Client.TryLock(ctx, name)
+	case history.LockFor:
+		h, err = l.Client.Lock(ctx, name, redlock.Lease(lease))
+	case history.RLock:
+		h, err = l.Client.Lock(ctx, name, redlock.Shared())
+	case history.TryRLock:
+		h, err = l.Client.TryLock(ctx, name, redlock.Shared())
+	case history.Acquire:
+		h, err = l.Client.Lock(ctx, name, redlock.Permits(permits))
+	case history.TryAcquire:
+		h, err = l.Client.TryLock(ctx, name, redlock.Permits(permits))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if do == history.Acquire || do == history.TryAcquire {
+		slot = h.Slot() + 1
+	}
+	return []workload.Hold{&hold{h, l, slot}}, nil, nil
+}
+
+func (l *locker) WithOwner(ctx context.Context) context.Context { return redlock.WithOwner(ctx) }
+
+// MayFail reports whether the documentation of a method has such an error.
+func (l *locker) MayFail(do history.Do, as history.Failure) bool {
+	if as == history.Ended || as == history.Closed {
+		return true // if they have, which package workload checks
+	}
+	switch do {
+	case history.Lock, history.LockFor, history.LockAll, history.RLock, history.Acquire:
+		return false // an outage that does not pass by itself is not among the faults of a trial
+	case history.TryLock, history.TryRLock, history.TryAcquire:
+		return as == history.Taken || as == history.NoQuorum
+	case history.Enter:
+		// The context is the hold's, which ends with the loss as its cause.
+		return as == history.Upgrade || as == history.NoLock || as == history.NoQuorum
+	case history.Extend, history.Downgrade, history.Unlock, history.Leave:
+		return as == history.NoLock || as == history.NoQuorum
+	}
+	return do == history.CloseClient && as == history.NoQuorum
+}
+
+// hold is a lock, or a permit.
+type hold struct {
+	*redlock.Hold
+	locker *locker
+	slot   int // of a permit, from 1
+}
+
+func (h *hold) Slot() int { return h.slot }
+
+func (h *hold) Extend(ctx context.Context) error { return h.Hold.Extend(ctx, h.locker.lease) }
+
+// Enter locks the name again, which the owner of a tree may, and enters the hold otherwise.
+func (h *hold) Enter(ctx context.Context, shared bool) (workload.Hold, bool, error) {
+	do := history.Lock
+	if shared {
+		do = history.RLock
+	}
+	switch again, _, err := h.locker.Ask(ctx, do, []string{h.Name()}, 0, 0); {
+	case err == nil:
+		return again[0], again[0].(*hold).Owner() == h.Owner(), nil
+	case !errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrUpgrade):
+		return nil, false, err
+	}
+	again, err := h.Hold.Enter(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	return &hold{again, h.locker, 0}, true, nil
+}
+
+// place is where a call that waits stands in the queue of the masters.
+type place struct {
+	call  int   // in the history
+	since int64 // 0: it has not asked yet
+	try   int
+	at    map[string]bool // the masters that have told this try that it stands there
+}
+
+// traceQueue returns a trace that tells the history of the places of calls. It tells no sooner than it is so,
+// and once of each.
+func traceQueue(tell func(history.Event)) *redlocktrace.Trace {
+	masters, places := 0, map[uint64]*place{} // by ID; one function at a time is called
+	return &redlocktrace.Trace{
+		ClientChanged: func(e redlocktrace.ClientChanged) { masters = max(masters, len(e.Masters)) },
+		CallStarted: func(e redlocktrace.CallStarted) {
+			if call := workload.CallOf(e.Context); call > 0 && e.Wait {
+				places[e.ID] = &place{call: call}
+			}
+		},
+		Asked: func(e redlocktrace.Asked) {
+			p := places[e.ID]
+			if p == nil || e.Since.IsZero() {
+				return
+			}
+			if p.since == 0 {
+				p.since = e.Since.UnixMicro()
+				tell(history.Event{What: history.Queues, Call: p.call, Since: p.since})
+			}
+			if p.try != e.Try {
+				p.try, p.at = e.Try, map[string]bool{}
+			}
+		},
+		Voted: func(e redlocktrace.Voted) {
+			p := places[e.ID]
+			if p == nil || e.Vote != redlocktrace.VoteRefused || e.Try != p.try {
+				return
+			}
+			if p.at[e.Master] = true; len(p.at) == masters {
+				tell(history.Event{What: history.Stands, Call: p.call, Since: p.since})
+				delete(places, e.ID)
+			}
+		},
+		CallDone: func(e redlocktrace.CallDone) { delete(places, e.ID) },
+	}
+}

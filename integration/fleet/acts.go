@@ -1,12 +1,23 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+	"github.com/ory/dockertest/v3"
 	"github.com/ory/dockertest/v3/docker"
 )
 
@@ -110,4 +121,245 @@ func (m *Master) tell(act, command string, args ...any) error {
 		_, err := conn.Do(command, args...)
 		return err
 	})
+}
+
+// shim is a shared library that moves the wall clock of the program that it is preloaded into.
+//
+//go:embed shim/clock.c
+var shim []byte
+
+// clocks is a folder of the machine with the compiled shim, and a file for each master's clock.
+type clocks struct{ folder string }
+
+// newClocks compiles the shim. An error says in one line what is missing.
+func newClocks(ctx context.Context) (_ clocks, err error) {
+	if runtime.GOOS != "linux" {
+		return clocks{}, fmt.Errorf("no clock of a container can be moved from %s: the shim is compiled for Linux, by Linux", runtime.GOOS)
+	}
+	compiler, err := exec.LookPath("gcc")
+	if err != nil {
+		return clocks{}, errors.New("gcc is missing: it compiles the shim that moves the masters' clocks")
+	}
+	folder, err := os.MkdirTemp("", "redlock-test-clocks")
+	if err != nil {
+		return clocks{}, err
+	}
+	// Without any library, so that it can be loaded into the programs of images with another libc.
+	gcc := exec.CommandContext(ctx, compiler, "-shared", "-fPIC", "-O2", "-nostdlib", "-fno-stack-protector",
+		"-x", "c", "-o", filepath.Join(folder, "clock.so"), "-")
+	gcc.Stdin = bytes.NewReader(shim)
+	if out, err := gcc.CombinedOutput(); err != nil {
+		return clocks{}, errors.Join(fmt.Errorf("compiling the clock shim: %w\n%s", err, out), os.RemoveAll(folder))
+	}
+	return clocks{folder}, nil
+}
+
+// add makes a clock that is right.
+func (c clocks) add(master string) (*clock, error) {
+	made := &clock{library: filepath.Join(c.folder, "clock.so"), file: filepath.Join(c.folder, master)}
+	return made, made.set(func(*shown) {})
+}
+
+// clock is the wall clock of one master.
+type clock struct {
+	library, file string // of the machine
+
+	mu      sync.Mutex
+	version int64 // guarded by mu, as is setting
+	setting shown // what the file says
+}
+
+// shown is one entry in the file, as shim/clock.c declares it: the clock shows Offset more than the
+// right time, and since Since also Drift for each nanosecond. Times are in ns.
+type shown struct {
+	Offset, Since int64
+	Drift         float64
+}
+
+// install gives a container the clock.
+func (c *clock) install(options *dockertest.RunOptions) {
+	options.Mounts = append(options.Mounts[:len(options.Mounts):len(options.Mounts)],
+		c.library+":/clock/clock.so:ro", c.file+":/clock/setting:ro")
+	options.Env = append(options.Env, "LD_PRELOAD=/clock/clock.so")
+}
+
+// set changes the setting, and writes it for the shim: first the entry that is not in use, then the
+// version, which says that it is.
+func (c *clock) set(change func(s *shown)) error {
+	if c == nil {
+		return errors.New("it cannot be moved without Config.Clocks")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now().UnixNano()
+	c.setting.Offset += int64(float64(now-c.setting.Since) * c.setting.Drift)
+	c.setting.Since = now
+	change(&c.setting)
+	c.version++
+
+	file, err := os.OpenFile(c.file, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	var entry, version bytes.Buffer
+	_ = binary.Write(&entry, binary.NativeEndian, c.setting) // a Buffer takes everything
+	_ = binary.Write(&version, binary.NativeEndian, c.version)
+	_, err = file.WriteAt(entry.Bytes(), 8+(c.version%2)*int64(entry.Len()))
+	if err == nil {
+		_, err = file.WriteAt(version.Bytes(), 0)
+	}
+	return errors.Join(err, file.Close())
+}
+
+// MoveClock makes the master's wall clock jump by that much, forwards or, if it is less than 0,
+// backwards. No other clock of it moves. It needs Config.Clocks, as do RunClock and RightClock.
+func (m *Master) MoveClock(by time.Duration) error {
+	return m.did("move clock of", m.clock.set(func(s *shown) { s.Offset += int64(by) }))
+}
+
+// RunClock makes the master's wall clock run at rate from now on: 1.05 is 5 % fast.
+func (m *Master) RunClock(rate float64) error {
+	return m.did("run clock of", m.clock.set(func(s *shown) { s.Drift = rate - 1 }))
+}
+
+// RightClock undoes all that MoveClock and RunClock did. A clock that was ahead jumps back.
+func (m *Master) RightClock() error {
+	return m.did("right clock of", m.clock.set(func(s *shown) { s.Offset, s.Drift = 0, 0 }))
+}
+
+// scriptWait is how long the server may take to begin a script, and to answer when it has ended.
+const scriptWait = patience
+
+// Occupy keeps the server busy for d with a script, and returns when it is free again. Until then nobody
+// gets an answer, and then what was sent meanwhile is answered with BUSY. It costs a core.
+func (m *Master) Occupy(d time.Duration) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.did("occupy", m.occupy(d))
+}
+
+// occupy leaves counting the time to the server: once the script has run for lua-time-limit, and not before,
+// it reads what clients have sent, and finds that the script is to end. The script would end by itself, after
+// a minute or so, should nobody get through.
+func (m *Master) occupy(d time.Duration) error {
+	waits := redis.DialReadTimeout(d + scriptWait)
+	busy, err := m.Dial(waits)
+	if err != nil {
+		return err
+	}
+	defer busy.Close()
+	other, err := m.Dial(waits)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+
+	const limit = "lua-time-limit"
+	usual, err := configured(busy, limit)
+	if err != nil {
+		return err
+	}
+	if err := configure(busy, limit, strconv.FormatInt(max(1, d.Milliseconds()), 10)); err != nil {
+		return err
+	}
+	if err := errors.Join(busy.Send("EVAL", "for i = 1, 1e10 do end", 0), busy.Flush()); err != nil {
+		return err
+	}
+	for began := time.Now(); ; { // Docker's proxy may deliver what was sent later first
+		_, err = other.Do("SCRIPT", "KILL")
+		if err == nil || !strings.HasPrefix(err.Error(), "NOTBUSY") || time.Since(began) > scriptWait {
+			break
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := busy.Receive(); err == nil || !strings.Contains(err.Error(), "killed") {
+		return fmt.Errorf("the script ended with %v", err)
+	}
+	return configure(other, limit, usual)
+}
+
+// Fill leaves the server no memory until Drain or a restart: it refuses to store anything, and forgets
+// nothing.
+func (m *Master) Fill() error {
+	return m.with("fill", func(conn redis.Conn) error {
+		return errors.Join(configure(conn, "maxmemory-policy", "noeviction"), configure(conn, "maxmemory", "1"))
+	})
+}
+
+// Evict has the server evict keys, picked at random: the memory is short for a moment, so at least one key goes,
+// if there is one. Afterwards the server stores what it is asked to.
+func (m *Master) Evict() error { return m.with("evict keys of", evict) }
+
+// Drain undoes what Fill or Evict did.
+func (m *Master) Drain() error {
+	return m.with("drain", func(conn redis.Conn) error {
+		return errors.Join(configure(conn, "maxmemory", "0"), configure(conn, "maxmemory-policy", "noeviction"))
+	})
+}
+
+// with does something over a new connection.
+func (m *Master) with(act string, do func(redis.Conn) error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	conn, err := m.Dial()
+	if err != nil {
+		return m.did(act, err)
+	}
+	defer conn.Close()
+	return m.did(act, do(conn))
+}
+
+// evict limits the memory to what is in use, and lowers the limit until at least one key is gone, if there are
+// any. A server that has too little memory evicts before it runs the next command.
+func evict(conn redis.Conn) error {
+	if err := configure(conn, "maxmemory-policy", "allkeys-random"); err != nil {
+		return err
+	}
+	used, evicted, err := memoryOf(conn)
+	if err != nil {
+		return err
+	}
+	limit, step := used, 1<<10
+	for keys, gone := 1, false; keys > 0 && !gone; limit, step = limit-step, step+1<<10 {
+		if limit <= 0 {
+			return errors.New("it evicts nothing")
+		}
+		if err := configure(conn, "maxmemory", strconv.Itoa(limit)); err != nil {
+			return err
+		}
+		if keys, err = redis.Int(conn.Do("DBSIZE")); err != nil {
+			return err
+		}
+		_, now, err := memoryOf(conn)
+		if err != nil {
+			return err
+		}
+		gone = now > evicted
+	}
+	return configure(conn, "maxmemory", "0")
+}
+
+// memoryOf returns how much memory a server uses, and how many keys it has evicted.
+func memoryOf(conn redis.Conn) (used, evicted int, err error) {
+	info, err := info(conn)
+	if err != nil {
+		return 0, 0, err
+	}
+	used, err = strconv.Atoi(info["used_memory"])
+	evicted, wrong := strconv.Atoi(info["evicted_keys"])
+	return used, evicted, errors.Join(err, wrong)
+}
+
+// configure changes a setting of a server.
+func configure(conn redis.Conn, name, value string) error {
+	_, err := conn.Do("CONFIG", "SET", name, value)
+	return err
+}
+
+// configured returns a setting of a server.
+func configured(conn redis.Conn, name string) (string, error) {
+	settings, err := redis.StringMap(conn.Do("CONFIG", "GET", name))
+	return settings[name], err
 }

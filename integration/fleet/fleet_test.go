@@ -1,13 +1,18 @@
 package fleet
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/ory/dockertest/v3/docker"
+
+	"example.com/redlock/internal/check"
 )
 
 // count returns how many containers have a label.
@@ -84,4 +89,91 @@ func TestSweep(t *testing.T) {
 		t.Error("a container whose time is over is still there")
 	}
 	do(t, m, "PING")
+}
+
+// machine is the Docker engine, which TestMain sets before the first test.
+var machine *Engine
+
+// TestMain prepares the machine, or says in one line what is missing.
+func TestMain(m *testing.M) {
+	var err error
+	if machine, err = Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// start starts a fleet that is removed when the test ends.
+func start(t *testing.T, cfg Config) *Fleet {
+	t.Helper()
+	const limit = 5 * time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	if cfg.Life == 0 {
+		cfg.Life = 2 * limit
+	}
+	f, err := machine.Start(ctx, cfg)
+	did(t, err)
+	t.Cleanup(func() { did(t, f.Close()) })
+	return f
+}
+
+// one starts a single master.
+func one(t *testing.T, cfg Config) *Master {
+	t.Helper()
+	cfg.Masters = 1
+	return start(t, cfg).Masters()[0]
+}
+
+// did fails the test if an act failed.
+func did(t *testing.T, err error) {
+	t.Helper()
+	check.OK(t, err)
+}
+
+// do sends a command to a master that must answer.
+func do(t *testing.T, m *Master, command string, args ...any) any {
+	t.Helper()
+	reply, err := m.Do(command, args...)
+	check.OK(t, err, "%s: %s %v", m.Name(), command, args)
+	return reply
+}
+
+// dial connects to a master for as long as the test lasts.
+func dial(t *testing.T, m *Master) redis.Conn {
+	t.Helper()
+	conn, err := m.Dial()
+	did(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// number returns a number that INFO tells.
+func number(t *testing.T, m *Master, name string) int {
+	t.Helper()
+	info, err := m.Info()
+	did(t, err)
+	n, err := strconv.Atoi(info[name])
+	did(t, err)
+	return n
+}
+
+// runID returns which run of a server this is.
+func runID(t *testing.T, m *Master) string {
+	t.Helper()
+	info, err := m.Info()
+	did(t, err)
+	return info["run_id"]
+}
+
+// eventually waits until so returns true, for far longer than that takes.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	const limit = time.Minute
+	for deadline := time.Now().Add(limit); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
 }

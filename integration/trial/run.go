@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,6 +21,7 @@ import (
 	"example.com/redlock/internal/boottime"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
+	"example.com/redlock/internal/picture"
 )
 
 // Config says what is tried.
@@ -210,4 +214,51 @@ func ReadEvents(file string) ([]history.Event, error) {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
 	}
 	return events, nil
+}
+
+// outlive are the keys that stay for a while when nobody has or waits for anything, by how their names
+// begin: the fencing counters, the clients' records and the sets of masters in use.
+var outlive = []string{"redlock_fence:", "redlock_client:", "redlock_sets"}
+
+// audit records what is left on each master.
+func (s *stage) audit() error {
+	return fleet.Each(only(s.masters, nil), func(m *fleet.Master) error {
+		keys, err := m.Keys()
+		if err != nil {
+			return fmt.Errorf("what is left on %s: %w", m.Name(), err)
+		}
+		var left []string
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if !slices.ContainsFunc(outlive, func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+				left = append(left, key+": "+keys[key])
+			}
+		}
+		s.rec.Add(history.Event{What: history.Audited, Who: m.Name(), Left: left})
+		return nil
+	})
+}
+
+// Conclude judges a history, draws it, and reports to out and to the folder: to report.txt and picture.html. There is
+// no Report if the history could not be judged.
+func Conclude(out io.Writer, folder string, h *history.History) (*judge.Report, error) {
+	found, err := judge.Judge(h)
+	if err != nil {
+		return nil, err
+	}
+	report, err := os.Create(filepath.Join(folder, "report.txt"))
+	if err != nil {
+		return found, err
+	}
+	out = io.MultiWriter(out, report)
+	_, _ = found.WriteTo(out)
+	for _, e := range h.Events {
+		if e.What == history.Mended && e.Text != "" {
+			fmt.Fprintf(out, "\nfault %d, %s, at %v %s\n", e.ID, e.Fault, e.At, e.Text)
+		}
+	}
+	page, err := os.Create(filepath.Join(folder, "picture.html"))
+	if err == nil {
+		err = errors.Join(picture.Write(page, h, found.Violations()), page.Close())
+	}
+	return found, errors.Join(err, report.Close())
 }

@@ -1,13 +1,19 @@
 package workload
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/history"
 )
 
@@ -87,4 +93,109 @@ func (p *process) pause(d time.Duration) {
 	case <-time.After(d):
 	case <-p.ending:
 	}
+}
+
+const (
+	// pulse is how often a process looks whether it runs.
+	pulse = 10 * time.Millisecond
+	// stall is how long it must not have run for that to be recorded. It is so little more than a pulse that what is
+	// not recorded makes nobody late.
+	stall = 15 * time.Millisecond
+)
+
+// beat records when the process did not run, or one of its threads could not although it wanted to, until
+// ending is closed. A thread that the kernel keeps waiting holds up what it carries, while others of the
+// process go on. delays returns for how long each thread has waited for a processor so far.
+func beat(rec *history.Recorder, delays func() map[string]time.Duration, ending <-chan struct{}) {
+	ticker := time.NewTicker(pulse)
+	defer ticker.Stop()
+	last, kept := rec.Now(), delays()
+	for {
+		select {
+		case <-ticker.C:
+		case <-ending:
+			return
+		}
+		now := rec.Now()
+		away := now - last
+		waited := delays()
+		for thread, all := range waited {
+			away = max(away, all-kept[thread]) // one that is new has waited since the last pulse
+		}
+		kept = waited
+		if away > stall {
+			rec.Add(history.Event{What: history.Stall, At: now, From: max(0, now-away)})
+		}
+		last = now
+	}
+}
+
+// runDelays returns for how long each thread of this process has waited for a processor so far. It is empty
+// where the system does not tell.
+func runDelays() map[string]time.Duration {
+	delays := map[string]time.Duration{}
+	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
+	for _, file := range files {
+		text, err := os.ReadFile(file) // time on a processor, time of waiting for one, both in ns, and turns
+		if err != nil {
+			continue // the thread has ended
+		}
+		if fields := bytes.Fields(text); len(fields) > 1 {
+			if ns, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
+				delays[file] = time.Duration(ns)
+			}
+		}
+	}
+	return delays
+}
+
+// work reads the registers of the hold, and unless it is a reader's, adds one to each. It reports whether
+// the hold was alive before and after each write. Between the look before and the write some time passes, as
+// in any program. If the hold ends then, only its token can tell.
+func (c *caller) work(hd *held) bool {
+	if c.registers == nil {
+		return hd.alive()
+	}
+	for _, do := range []struct{ read, write history.Do }{
+		{history.PlainReading, history.PlainWriting},
+		{history.Reading, history.Writing},
+	} {
+		if do.read == history.Reading && hd.token == 0 {
+			break // to a register that looks at tokens, it has nothing to show
+		}
+		if !hd.alive() {
+			return false
+		}
+		value, err := c.register(hd, do.read, 0, 0)
+		if err != nil || hd.shared {
+			continue
+		}
+		if !hd.alive() {
+			return false
+		}
+		c.pause(c.compute())
+		_, _ = c.register(hd, do.write, value, value+1)
+	}
+	return hd.alive()
+}
+
+// register reads or writes one of the hold's registers, and returns the value that it read. base is what
+// the writer read before.
+func (c *caller) register(hd *held, do history.Do, base, value int64) (read int64, err error) {
+	key := hd.key()
+	e := history.Event{Do: do, Hold: hd.number, Names: []string{key}, Token: hd.token, Base: base, Value: value}
+	err = c.call(context.Background(), e, func(_ int, result *history.Event) error {
+		reply, err := c.registers.Do(register.Request{
+			Do: do, Who: c.cfg.Who, Hold: hd.number, Name: key, Token: hd.token, Base: base, Value: value,
+		})
+		read, result.Value = reply.Value, reply.Value
+		switch {
+		case errors.Is(err, register.ErrStale):
+			result.Err, result.Text = history.Stale, err.Error()
+		case err != nil:
+			result.Err, result.Text = history.Unreached, err.Error()
+		}
+		return err
+	})
+	return read, err
 }

@@ -3,13 +3,22 @@ package workload
 import (
 	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"time"
 
 	"example.com/redlock/integration/register"
+	"example.com/redlock/internal/boottime"
 	"example.com/redlock/internal/history"
 )
 
@@ -117,4 +126,121 @@ func (c *caller) end() {
 	if c.registers != nil {
 		c.registers.Close()
 	}
+}
+
+// Main is the main function of a client process: it does what its Config says until its standard input
+// ends. open makes the library's client. classify says of what kind an error of the library is, by its
+// documentation: Unknown if it is none of them.
+//
+// It exits with 1 if the history could not be written in full; anything else that goes wrong is in the
+// history.
+func Main(open func(Config) (Locker, error), classify func(error) history.Failure) {
+	if err := serve(open, classify); err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		os.Exit(1)
+	}
+}
+
+func serve(open func(Config) (Locker, error), classify func(error) history.Failure) error {
+	if len(os.Args) != 2 {
+		return errors.New("it is started by a trial, with a Config")
+	}
+	var cfg Config
+	if err := json.Unmarshal([]byte(os.Args[1]), &cfg); err != nil {
+		return err
+	}
+	out, err := os.OpenFile(cfg.Out, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	rec := history.NewRecorder(out, cfg.Who, func() time.Duration { return boottime.Now() - cfg.Began })
+	return Run(cfg, open, classify, rec, os.Stdin)
+}
+
+// Config says what a client process does. A process gets it as its only argument: see [Config.Arg].
+type Config struct {
+	Who      string   // the process, "c1"
+	Masters  []string // host:port of its way to each master
+	Register string   // host:port of the registers that the locks protect; empty: none
+	Seed     uint64
+	Began    time.Duration // when the run began, by boottime.Now
+	Lease    time.Duration
+	MaxLease time.Duration // the longest lease of LockFor
+	Keep     time.Duration // for how long locks stay with the client
+	Guard    time.Duration // of masters that restarted; negative: none
+
+	// NodeTimeout is how long a master may take to answer. 0: the library's default.
+	NodeTimeout time.Duration
+
+	Callers int           // how many goroutines take locks
+	Think   time.Duration // how long a caller thinks between two visits, on average
+	Out     string        // the file to which the process appends its events
+
+	// Tell records what a library says of itself while calls are under way. Run sets it.
+	Tell func(history.Event) `json:"-"`
+}
+
+// Arg returns the argument with which a client process is started to have this Config.
+func (cfg Config) Arg() string {
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		panic(err) // it has no field that JSON has not
+	}
+	return string(text)
+}
+
+// settle is how long what a client left behind may take to go away: goroutines end after the call that
+// ends them.
+const settle = 5 * time.Second
+
+// stock is what a process has of what may leak.
+type stock struct{ goroutines, sockets int }
+
+func takeStock() stock { return stock{runtime.NumGoroutine(), sockets()} }
+
+// sockets counts the open sockets. Where there is no /proc, it finds none.
+func sockets() int {
+	n := 0
+	files, _ := filepath.Glob("/proc/self/fd/*")
+	for _, file := range files {
+		if to, err := os.Readlink(file); err == nil && strings.HasPrefix(to, "socket:") {
+			n++
+		}
+	}
+	return n
+}
+
+// audit records what is left that was not there before the client was opened.
+func (p *process) audit(before stock) {
+	now := takeStock()
+	for range int(settle / pulse) {
+		if now.goroutines <= before.goroutines && now.sockets <= before.sockets {
+			break
+		}
+		time.Sleep(pulse)
+		now = takeStock()
+	}
+	e := history.Event{
+		What:       history.Audited,
+		Goroutines: max(0, now.goroutines-before.goroutines),
+		Sockets:    max(0, now.sockets-before.sockets),
+	}
+	if e.Goroutines > 0 {
+		e.Text = stacks()
+	}
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	e.Heap = int64(memory.HeapAlloc)
+	p.rec.Add(e)
+}
+
+// stacks says what all goroutines are doing.
+func stacks() string {
+	var text strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		return fmt.Sprint("no stacks: ", err)
+	}
+	return text.String()
 }

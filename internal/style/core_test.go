@@ -5,8 +5,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
+	"io/fs"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,4 +83,204 @@ func TestCoreIsPure(t *testing.T) {
 			return true
 		})
 	}
+}
+
+// face are the packages that users import.
+var face = []string{"redlock", "redlockadmin", "redlocktrace", "redlocktest", "doctor"}
+
+// TestFaceIsWhole: whatever a user can reach from these packages is declared in one of them, so go doc shows it there:
+// no exported type, field, function or method has a type of a package that is none of their business.
+func TestFaceIsWhole(t *testing.T) {
+	public := map[string]bool{}
+	for _, name := range face {
+		public[module+"/"+name] = true
+	}
+	seen := 0
+	exports := exportsOf(t, ".", "./redlockadmin", "./redlocktest", "./doctor")
+	for _, name := range face {
+		pkg, err := exports.Import(module + "/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range pkg.Scope().Names() {
+			object := pkg.Scope().Lookup(declared)
+			if !object.Exported() {
+				continue
+			}
+			seen++
+			reachable(object.Type(), map[types.Type]bool{}, func(of *types.TypeName) (goOn bool) {
+				switch in := of.Pkg(); {
+				case in == nil || !under(in.Path(), module):
+					return false
+				case !public[in.Path()]:
+					t.Errorf("%s.%s leads its users to %s.%s", name, declared, room(in.Path()), of.Name())
+					return false
+				}
+				return true
+			})
+		}
+	}
+	if seen < 60 {
+		t.Errorf("only %d exported objects were found, this test looks in the wrong place", seen)
+	}
+}
+
+// reachable calls f for each declared type that a user of t gets from it. It looks into those for which f is true.
+func reachable(t types.Type, seen map[types.Type]bool, f func(*types.TypeName) bool) {
+	if seen[t] {
+		return
+	}
+	seen[t] = true
+	next := func(t types.Type) { reachable(t, seen, f) }
+	switch t := t.(type) {
+	case *types.Alias:
+		if f(t.Obj()) {
+			next(t.Rhs())
+		}
+	case *types.Named:
+		for arg := range t.TypeArgs().Types() {
+			next(arg)
+		}
+		if !f(t.Obj()) {
+			return
+		}
+		for m := range t.Methods() {
+			if m.Exported() {
+				next(m.Type())
+			}
+		}
+		next(t.Underlying())
+	case *types.Struct:
+		for field := range t.Fields() {
+			if field.Exported() {
+				next(field.Type())
+			}
+		}
+	case *types.Interface:
+		for m := range t.Methods() {
+			if m.Exported() {
+				next(m.Type())
+			}
+		}
+	case *types.Signature:
+		next(t.Params())
+		next(t.Results())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			next(v.Type())
+		}
+	case *types.Map:
+		next(t.Key())
+		next(t.Elem())
+	case interface{ Elem() types.Type }: // a pointer, a slice, an array, a channel
+		next(t.Elem())
+	}
+}
+
+// beyondTest reports whether make test leaves all tests of a file to make verify: those of the packages below
+// integration and verify, and of modules of their own but the command's. Of the others it leaves those that end in Long.
+func beyondTest(t *testing.T, file string) bool {
+	t.Helper()
+	folder, _, _ := strings.Cut(file, "/")
+	module := moduleOf(t, file)
+	return folder == "integration" || folder == "verify" || module != "." && module != "cmd/redlock"
+}
+
+// moduleOf returns the folder of the module that a file belongs to.
+func moduleOf(t *testing.T, file string) string {
+	t.Helper()
+	all := files(t)
+	for folder := path.Dir(file); ; folder = path.Dir(folder) {
+		if folder == "." || slices.Contains(all, folder+"/go.mod") {
+			return folder
+		}
+	}
+}
+
+// TestLevels: where a test is, and what it is called, tells whether make test runs it or make verify: none does less
+// with a flag, and none that make verify runs anyway ends in Long. make verify knows all modules.
+func TestLevels(t *testing.T) {
+	long := regexp.MustCompile(`(?m)^func Test\w*Long\(`)
+	modules, _, _ := strings.Cut(read(t, "Makefile")[strings.Index(read(t, "Makefile"), "\nMODULES = ")+1:], "\n")
+	for _, file := range files(t) {
+		switch {
+		case path.Base(file) == "go.mod" && path.Dir(file) != "." && path.Dir(file) != "verify/tools":
+			if !slices.Contains(strings.Fields(modules), path.Dir(file)) {
+				t.Errorf("MODULES of the Makefile lacks %s", path.Dir(file))
+			}
+		case strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "internal/style/"):
+			if text := read(t, file); strings.Contains(text, "testing.Short()") {
+				t.Errorf("%s does less with -short", file)
+			} else if beyondTest(t, file) && long.MatchString(text) {
+				t.Errorf("%s has %q, and make verify runs all tests there", file, long.FindString(text))
+			}
+		}
+	}
+}
+
+// TestMutexesAreTheirLockers: a function that unlocks a mutex has locked it itself. One that lets go of its caller's
+// mutex, and perhaps takes it again, changes behind the caller's back what the caller has just looked at.
+func TestMutexesAreTheirLockers(t *testing.T) {
+	seen := 0
+	for _, root := range []string{"redlock", "redlockadmin", "node", "multilock", "clock", "doctor", "internal/tracer"} {
+		err := filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+				return err
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				var body *ast.BlockStmt
+				switch n := n.(type) {
+				case *ast.FuncDecl:
+					body = n.Body
+				case *ast.FuncLit:
+					body = n.Body
+				}
+				if body != nil {
+					seen += checkMutexes(t, fset, body)
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if seen < 50 {
+		t.Errorf("only %d calls of mutexes were found, this test looks in the wrong place", seen)
+	}
+}
+
+// checkMutexes notes mutexes that a function unlocks before it locks them, and returns how often it locks any.
+func checkMutexes(t *testing.T, fset *token.FileSet, body *ast.BlockStmt) (locks int) {
+	locked := map[string]bool{}
+	ast.Inspect(body, func(n ast.Node) bool {
+		if _, inner := n.(*ast.FuncLit); inner {
+			return false
+		}
+		call, ok := n.(*ast.CallExpr)
+		if !ok || len(call.Args) > 0 {
+			return true
+		}
+		f, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		switch mutex := types.ExprString(f.X); f.Sel.Name {
+		case "Lock", "TryLock", "RLock":
+			locked[mutex] = true
+			locks++
+		case "Unlock", "RUnlock":
+			if !locked[mutex] {
+				t.Errorf("%v unlocks %s, which its caller has locked", fset.Position(call.Pos()), mutex)
+			}
+		}
+		return true
+	})
+	return locks
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"example.com/redlock/clock"
@@ -269,5 +270,111 @@ func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
 		return 2
 	default:
 		return p.Round + 1 - uint32(v)
+	}
+}
+
+// Numbers that only tell things apart are renamed by rank before a state becomes a key: owners for
+// each caller, places in the queue, and fencing tokens. Rounds are told by how long ago they were,
+// and those that nothing names any more are forgotten.
+
+// ranks are numbers in their order. Their ranks begin with 1.
+type ranks []int64
+
+func (r *ranks) add(v int64) {
+	if i, found := slices.BinarySearch(*r, v); !found && v != 0 {
+		*r = slices.Insert(*r, i, v)
+	}
+	if len(*r) >= 1<<5 {
+		panic("model: too many names")
+	}
+}
+
+// of returns the rank of a number, 0 if it has none.
+func (r ranks) of(v int64) uint8 { return uint8(slices.Index(r, v) + 1) }
+
+// spread is how far apart two tokens that follow one another are told to be at most. A counter that
+// is further ahead of another is not overtaken by it within a few grants.
+const spread = 4
+
+// token is the number that stands for a token: the order stays, and so do small differences.
+func (r ranks) token(v int64) uint8 {
+	last, to := int64(0), int64(0)
+	for _, x := range r {
+		to += min(x-last, spread)
+		last = x
+		if x == v {
+			return uint8(to)
+		}
+	}
+	return 0
+}
+
+// names are those of a state.
+type names struct {
+	owners [maxCallers]ranks
+	since  ranks
+	tokens ranks
+	rounds [maxCallers]uint16 // rounds of the current owner that are named, by how long ago
+}
+
+// forget makes room for the names of another state.
+func (t *names) forget() {
+	for c := range t.owners {
+		t.owners[c], t.rounds[c] = t.owners[c][:0], 0
+	}
+	t.since, t.tokens = t.since[:0], t.tokens[:0]
+}
+
+// counts reports whether answers and hand-offs count for an attempt.
+func counts(p *attempt.Attempt) bool {
+	switch p.State {
+	case attempt.Asking, attempt.Waiting, attempt.Minority:
+		return true
+	}
+	return false
+}
+
+// has reports whether the client has the lock.
+func has(p *attempt.Attempt) bool { return p.State == attempt.Held || p.State == attempt.Kept }
+
+// maxRounds is how many rounds an attempt remembers.
+const maxRounds = uint32(attempt.MaxRounds)
+
+// arrange puts masters that are alike into another order: order has, for each place, who comes there.
+func (w *World) arrange(k *Case, order []int) {
+	from := *w
+	w.Messages = messages{}
+	for to, m := range order {
+		w.Masters[to], w.Links[to] = from.Masters[m], from.Links[m]
+		for i := range from.Messages.len() {
+			if x := from.Messages.list[i]; int(x.Master) == m {
+				x.Master = uint8(to)
+				w.Messages.insert(w.Messages.len(), x)
+			}
+		}
+	}
+	for c := range k.Callers {
+		p, was := &w.Callers[c], &from.Callers[c]
+		for to, m := range order {
+			if k.has(c, m) {
+				p.masters[k.place(c, to)] = was.masters[k.place(c, m)]
+				p.Lag.More[k.place(c, to)] = was.Lag.More[k.place(c, m)]
+				p.Gained[to], p.Steady[to] = was.Gained[m], was.Steady[m]
+			}
+		}
+		sets := []*attempt.Set{&p.Raised, &p.Unraised}
+		for i := range p.rounds {
+			r := &p.rounds[i]
+			sets = append(sets, &r.Yes, &r.No, &r.Silent, &p.Marks[i].Denied)
+		}
+		for _, s := range sets {
+			was := *s
+			*s = 0
+			for to, m := range order {
+				if k.has(c, m) && was.Has(k.place(c, m)) {
+					*s |= 1 << k.place(c, to)
+				}
+			}
+		}
 	}
 }

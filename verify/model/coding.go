@@ -335,3 +335,150 @@ func (c *coder) holds(p *attempt.Attempt, m int) {
 		x.Until = c.exact(x.Until)
 	}
 }
+
+// The entries of what a caller has, and what it knows of clocks, as a part of a state.
+
+// entries codes who shares a hold.
+func (c *coder) entries(caller int, of *Caller) {
+	p := &of.Attempt
+	if !has(p) {
+		if c.reading {
+			p.Entries = of.room[:1]
+			p.Entries[0] = attempt.Entry{Key: uint8(0), Wish: c.k.wish(caller, 0)}
+		}
+		return
+	}
+	watched, limited := p.Watched, p.For > 0
+	if c.flags(&p.Due, &watched, &limited); p.Due {
+		p.RenewAt = c.instant(p.RenewAt)
+	}
+	shared, counted := len(p.Entries), int(p.Counted)
+	if c.k.Enters == 0 && c.k.Keepers == 0 {
+		of.Inside, shared = 1, 1
+		counted = 1
+	} else {
+		of.Inside, of.Orphaned = c.u8(of.Inside), c.u8(of.Orphaned)
+		two(c, &shared, &counted)
+	}
+	if p.Counted = int32(counted); c.reading {
+		p.Entries = of.room[:shared]
+		p.Wish = attempt.Wish{Watched: watched, Lease: ticks(c.k.lease(caller))}
+		if limited {
+			p.For = ticks(c.k.Limit)
+		}
+	}
+	for j := range p.Entries {
+		e := &p.Entries[j]
+		var key uint8
+		if !c.reading {
+			key = e.Key.(uint8)
+		} else {
+			e.State = attempt.Inside
+		}
+		limit, ago := e.Limit, p.Round-e.Round+1
+		if e.Round == 0 || e.State != attempt.Asked {
+			ago = 0
+		}
+		if c.k.Enters+c.k.Keepers > 0 {
+			two(c, &key, &e.State)
+			ago = uint32(c.u8(uint8(ago)))
+		}
+		if c.reading {
+			e.Key, e.Wish = key, c.k.wish(caller, key)
+			if e.Round = 0; ago > 0 {
+				e.Round = p.Round + 1 - ago
+			}
+		}
+		if e.For > 0 && e.State != attempt.Asked {
+			e.Limit = c.instant(limit)
+		}
+	}
+	if limit := p.Limit; p.For > 0 {
+		p.Limit = c.instant(limit)
+	}
+}
+
+// gained codes what a caller knows of the clock of master m, and does not.
+func (c *coder) gained(m, caller int) {
+	if c.k.Kinds&(still|jump) == 0 {
+		return
+	}
+	p := &c.w.Callers[caller]
+	p.Gained[m] = c.u8(p.Gained[m])
+	steady := p.Steady[m] > 0
+	more := &p.Lag.More[c.k.place(caller, m)]
+	if c.flags(&steady); steady {
+		p.Steady[m], *more = c.tick(p.Steady[m]), ticks(c.small(int(*more/tick)))
+	}
+}
+
+// What is under way between a client and a master, as a part of a state.
+
+func (c *coder) link(m, client int) {
+	l := &c.w.Links[m][client]
+	i, _ := c.w.Messages.each(m, client, up)
+	_, j := c.w.Messages.each(m, client, ghost)
+	any := i < j
+	c.flags(&l.Frozen, &l.Down, &l.Dirty, &any)
+	if l.Frozen && !l.Down {
+		l.Quiet = c.u8(l.Quiet)
+	}
+	if !any {
+		return
+	}
+	var counts [channels]int
+	for ch := range channels {
+		i, j := c.w.Messages.each(m, client, ch)
+		counts[ch] = j - i
+	}
+	two(c, &counts[up], &counts[down])
+	two(c, &counts[post], &counts[ghost])
+	for ch := range channels {
+		for range counts[ch] {
+			if c.reading {
+				c.w.Messages.insert(i, Message{Master: uint8(m), Client: uint8(client), Channel: ch})
+			}
+			c.message(&c.w.Messages.list[i])
+			i++
+		}
+	}
+}
+
+func (c *coder) message(x *Message) {
+	v := c.u8(uint8(x.Kind) | uint8(x.Command)<<3 | b2(x.Yield)<<5 | b2(x.Shared)<<6)
+	x.Kind, x.Command, x.Yield, x.Shared = kind(v&7), attempt.Command(v>>3&3), v>>5&1 == 1, v>>6&1 == 1
+	if c.k.Enters > 0 && (x.counts() || x.Kind == renew) {
+		x.Count = c.u8(x.Count)
+	} else {
+		x.Count = 1
+	}
+	x.Due = c.u8(x.Due)
+	x.Owner = c.owner(x.Owner)
+	x.Token = c.token(x.Token)
+	if x.Channel == down {
+		x.Outcome = attempt.Outcome(c.u8(uint8(x.Outcome)))
+	}
+	if x.Kind != release && x.Kind != wanted {
+		x.Round = c.round(x.Owner, x.Round, x.Kind == handOff)
+	}
+	switch x.Kind {
+	case ask:
+		if x.Channel == down {
+			if x.Outcome == attempt.No {
+				x.Holder = c.party(x.Holder)
+				x.Left = c.millis(x.Left+millis(c.w.Now)) - millis(c.w.Now)
+				x.Ahead = c.ahead(x.Ahead)
+			}
+		} else {
+			x.Since, x.Lease = c.since(x.Since), c.handOff(x.Lease)
+		}
+	case count:
+		x.Lease = c.u8(x.Lease)
+	case release:
+		x.Since = c.since(x.Since)
+		if x.Next = c.owner(x.Next); x.Next != 0 {
+			x.Behind = c.since(x.Behind)
+			x.Round, x.Lease = c.round(x.Next, x.Round, true), c.handOff(x.Lease)
+		}
+	}
+}

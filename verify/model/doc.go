@@ -11,7 +11,7 @@
 //
 // A case fails when something is violated in a state (rules.go), when there is a state from which no
 // way leads to where all callers are served and all masters are free, when that takes longer than it should
-// (progress.go), and when not all was seen. The way to the nearest such state is the shortest there is.
+// (search.go), and when not all was seen. The way to the nearest such state is the shortest there is.
 //
 // # What is searched
 //
@@ -33,11 +33,11 @@
 // Most cases are about a lock. In those called shared, some callers are readers, and a writer may
 // become one. In those called
 // changing, clients do not have the same masters: the set is being changed, or names move from one set to
-// another, by way of processes that lock them in both (changing.go, pair.go). Some of these are unsafe, and the
-// search fails where it does not find that. Those called order are about first come, first served (order.go),
+// another, by way of processes that lock them in both (cases.go, pair.go). Some of these are unsafe, and the
+// search fails where it does not find that. Those called order are about first come, first served (rules.go),
 // which is checked in all cases in which nothing goes wrong. In those called entered, the owner of a hold
-// enters it again, and leaves it (entries.go): the model keeps its own account of who has an entry and what it
-// wants. In those called still and jump, a client's clock falls behind those of the masters (clocks.go); it
+// enters it again, and leaves it (caller.go): the model keeps its own account of who has an entry and what it
+// wants. In those called still and jump, a client's clock falls behind those of the masters (faults.go); it
 // learns that at any later moment, and until then it cannot know whether it has the lock.
 //
 // # What is not the code

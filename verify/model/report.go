@@ -6,12 +6,16 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/node/script/twin"
 )
 
 // report searches cases and tells of each in a line, in their order.
@@ -156,4 +160,177 @@ func (r *report) arrows() {
 			fmt.Fprintf(r.to, "no attempt went from %v to %v (%s)\n", a.From, a.To, a.Why)
 		}
 	}
+}
+
+// noteText notes what happens, if a trace is wanted. What else may happen goes on from the same notes.
+func (w *World) noteText(format string, args ...any) {
+	if w.log != nil {
+		w.log = append(slices.Clip(w.log), fmt.Sprintf(format, args...))
+	}
+}
+
+var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off", "count", "wanted"}
+
+var outcomes = [...]string{"unsent", "unknown", "error", "no", "yes"}
+
+func (ch channel) String() string {
+	return [...]string{"commands", "answers", "hand-offs", "ghosts"}[ch]
+}
+
+func name(o twin.Owner) string {
+	switch o {
+	case 0:
+		return "nobody"
+	case twin.Readers:
+		return "readers"
+	}
+	return fmt.Sprintf("C%d.%d", callerOf(o), numberOf(o))
+}
+
+// holderName names who has a lock.
+func holderName(h attempt.Holder) string { return name(whose(h &^ attempt.Keeps)) }
+
+func (x *Message) String() string {
+	s := fmt.Sprintf("%s %s", kinds[x.Kind], name(x.Owner))
+	switch x.Kind {
+	case ask:
+		s += fmt.Sprintf(" #%d %v", x.Round, x.Command)
+	case release:
+		if x.Yield {
+			s += " yield"
+		}
+		if x.Next != 0 {
+			s += fmt.Sprintf(" and enter %s #%d", name(x.Next), x.Round)
+		}
+	case wanted:
+		return fmt.Sprintf("%s is wanted", name(x.Owner))
+	case handOff:
+		s += fmt.Sprintf(" #%d", x.Round)
+	case raise, renew, count:
+		s += fmt.Sprintf(" (%d)", x.Round)
+	}
+	if x.Shared {
+		s += " shared"
+	}
+	if x.Token > 1 {
+		s += fmt.Sprintf(" token %d", x.Token)
+	}
+	if x.Channel == down {
+		s += ": "
+		s += outcomes[x.Outcome]
+		if x.Holder != 0 {
+			s += fmt.Sprintf(", %s has it for %d", holderName(x.Holder), x.Left/millis(1))
+		}
+	}
+	return s
+}
+
+var events = [...]string{
+	attempt.Start: "starts", attempt.Answer: "gets answer", attempt.Followed: "gets followed", attempt.HandedOff: "gets hand-off", attempt.Hint: "gets hint",
+	attempt.Due: "looks", attempt.Doubt: "doubts a vote", attempt.Wanted: "hears that it is wanted", attempt.Enter: "ENTERS",
+	attempt.Leave: "LEAVES", attempt.Renew: "renews", attempt.Downgrade: "DOWNGRADES", attempt.Lose: "loses",
+}
+
+func (w *World) noteStep(k *Case, c int, ev attempt.Event) {
+	if w.log == nil {
+		return
+	}
+	s, master := fmt.Sprintf("C%d %s", c, events[ev.Kind]), w.Masters[k.masters(c)[ev.Master]].Name
+	switch ev.Kind {
+	case attempt.Answer:
+		s += fmt.Sprintf(" of m%d to #%d: %s", master, ev.Round, outcomes[ev.Outcome])
+		if ev.Holder != 0 {
+			s += fmt.Sprintf(", %s has it for %d", holderName(ev.Holder), ev.Left/tick)
+		}
+	case attempt.HandedOff:
+		s += fmt.Sprintf(" of m%d for #%d", master, ev.Round)
+	}
+	if ev.Try != w.Callers[c].Try && ev.Master != 0 {
+		s += " (try of before)"
+	}
+	w.noteText("%s -> %s", s, w.caller(k, c))
+}
+
+func (w *World) left(at clock.Instant) string {
+	return fmt.Sprintf("%.1f", float64(instant(w.Now).Left(at))/float64(tick))
+}
+
+// caller tells how a caller stands.
+func (w *World) caller(k *Case, c int) string {
+	p := &w.Callers[c]
+	s := fmt.Sprintf("%s %v", name(w.current(c)), p.State)
+	switch {
+	case p.Crashed:
+		return s + " crashed"
+	case p.over():
+		s += fmt.Sprintf(" (%v)", p.Why)
+	case p.live() || p.kept():
+		s += fmt.Sprintf(" until %s token %d", w.left(p.Until), p.Token)
+		if p.Want.Shared {
+			s += " shared"
+		}
+		if p.Due {
+			s += " renew in " + w.left(p.RenewAt)
+		}
+	case p.contends():
+		s += fmt.Sprintf(" #%d next in %s", p.Round, w.left(p.AskAt))
+		if p.State == attempt.Minority {
+			s += " back off in " + w.left(p.GiveBackAt)
+		}
+		for i, m := range k.masters(c) {
+			if x := &p.Attempt.Masters[i]; x.Voted {
+				s += fmt.Sprintf(" m%d:%s", w.Masters[m].Name, w.left(x.Until))
+			}
+		}
+	}
+	if p.Asleep {
+		s += " asleep"
+	}
+	if p.Behind != 0 {
+		s += fmt.Sprintf(" %d behind", p.Behind)
+	}
+	return s
+}
+
+// master tells what a master has.
+func (w *World) master(k *Case, m int) string {
+	p := &w.Masters[m]
+	var s strings.Builder
+	for o, until := range p.leases() {
+		fmt.Fprintf(&s, "%s for %d, ", name(o), *until/millis(1)-w.Now)
+	}
+	if p.Lock.Counter > 1 {
+		fmt.Fprintf(&s, "counter %d, ", p.Lock.Counter)
+	}
+	for _, e := range filled(p.Lock.Queue[:]) {
+		fmt.Fprintf(&s, "queue %s #%d (stale in %d), ", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now)
+	}
+	if p.Guard > w.Now {
+		fmt.Fprintf(&s, "guarded for %d, ", p.Guard-w.Now)
+	}
+	return strings.TrimSuffix(s.String(), ", ")
+}
+
+// tell writes a step of a trace.
+func (w *World) tell(to io.Writer, k *Case, step int, happened []string) {
+	fmt.Fprintf(to, "  %d\n", step)
+	for _, line := range happened {
+		fmt.Fprintf(to, "      %s\n", line)
+	}
+	var now []string
+	for c := range k.Callers {
+		now = append(now, w.caller(k, c))
+	}
+	for name := range k.Masters {
+		for m := range k.Masters {
+			if int(w.Masters[m].Name) == name {
+				now = append(now, fmt.Sprintf("m%d: %s", name, w.master(k, m)))
+			}
+		}
+	}
+	for i := range w.Messages.len() {
+		x := &w.Messages.list[i]
+		now = append(now, fmt.Sprintf("C%d-m%d %v in %d: %v", x.Client, w.Masters[x.Master].Name, x.Channel, x.Due, x))
+	}
+	fmt.Fprintf(to, "    %s\n", strings.Join(now, "\n    "))
 }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"hash/maphash"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -139,4 +142,281 @@ func expand(systems []system, s *store, at int, results [][]result) {
 		})
 	}
 	wg.Wait()
+}
+
+// none is no state.
+const none = ^uint32(0)
+
+var seed = maphash.MakeSeed()
+
+func hash(key []byte) uint64 { return maphash.Bytes(seed, key) }
+
+// store keeps the states that were found by their keys, in the order in which they were found.
+// Whole keys are compared, not hashes: what is safe is safe, and not only very probably. It is a
+// table with open addresses over a few large slices: a Go map of the same keys takes twice the
+// memory.
+type store struct {
+	chunks  [][]byte
+	places  []uint64 // of each key: chunk, offset, length
+	table   []uint32
+	parents []uint32
+}
+
+const (
+	chunkSize  = 16 << 20
+	lengthBits = 12
+	offsetBits = 24
+)
+
+func newStore() *store {
+	s := &store{table: make([]uint32, 1<<12)}
+	for i := range s.table {
+		s.table[i] = none
+	}
+	return s
+}
+
+func (s *store) len() int { return len(s.places) }
+
+// key returns the key of state id. It must not be changed.
+func (s *store) key(id uint32) []byte {
+	p := s.places[id]
+	from := p >> lengthBits & (1<<offsetBits - 1)
+	return s.chunks[p>>(lengthBits+offsetBits)][from : from+p&(1<<lengthBits-1)]
+}
+
+// put returns the state of that key and hash, and whether it is new: then parent is whence it was
+// found.
+func (s *store) put(key []byte, hash uint64, parent uint32) (id uint32, fresh bool) {
+	at := s.slot(key, hash)
+	if s.table[at] != none {
+		return s.table[at], false
+	}
+	if len(key) >= 1<<lengthBits {
+		panic("model: a key is too long")
+	}
+	last := len(s.chunks) - 1
+	if last < 0 || len(s.chunks[last])+len(key) > chunkSize {
+		s.chunks = append(s.chunks, make([]byte, 0, chunkSize))
+		last++
+	}
+	place := uint64(last)<<(lengthBits+offsetBits) | uint64(len(s.chunks[last]))<<lengthBits | uint64(len(key))
+	s.chunks[last] = append(s.chunks[last], key...)
+	id = uint32(len(s.places))
+	s.places = append(s.places, place)
+	s.parents = append(s.parents, parent)
+	s.table[at] = id
+	if len(s.places)*2 > len(s.table) {
+		s.grow()
+	}
+	return id, true
+}
+
+// slot returns where key is in the table, or would be.
+func (s *store) slot(key []byte, hash uint64) uint64 {
+	mask := uint64(len(s.table) - 1)
+	at := hash & mask
+	for s.table[at] != none && !bytes.Equal(s.key(s.table[at]), key) {
+		at = (at + 1) & mask
+	}
+	return at
+}
+
+func (s *store) grow() {
+	s.table = make([]uint32, 2*len(s.table))
+	for i := range s.table {
+		s.table[i] = none
+	}
+	mask := uint64(len(s.table) - 1)
+	for id := range s.places {
+		at := hash(s.key(uint32(id))) & mask
+		for s.table[at] != none {
+			at = (at + 1) & mask
+		}
+		s.table[at] = uint32(id)
+	}
+}
+
+// path returns the states on the way from the first to id, both included.
+func (s *store) path(id uint32) []uint32 {
+	var path []uint32
+	for ; id != none; id = s.parents[id] {
+		path = append(path, id)
+	}
+	slices.Reverse(path)
+	return path
+}
+
+// graph has the edges that count for liveness, in the order of the states that they leave.
+type graph struct {
+	goals []bool
+	to    []uint32
+	ends  []uint64 // of each state, where its edges end in to
+}
+
+func (g *graph) state(goal bool) { g.goals = append(g.goals, goal) }
+
+// edge adds an edge from the state whose edges have not ended.
+func (g *graph) edge(to uint32) {
+	if !slices.Contains(g.to[g.begin(len(g.ends)):], to) {
+		g.to = append(g.to, to)
+	}
+}
+
+func (g *graph) end() { g.ends = append(g.ends, uint64(len(g.to))) }
+
+// begin is where the edges of a state begin.
+func (g *graph) begin(id int) uint64 {
+	if id == 0 {
+		return 0
+	}
+	return g.ends[id-1]
+}
+
+// next returns the states that edges of a state lead to.
+func (g *graph) next(id int) []uint32 { return g.to[g.begin(id):g.ends[id]] }
+
+// traps returns the first state from which no goal can be reached, and how many there are. Most edges lead forward,
+// so states are looked at from the last to the first, until nothing changes.
+func (g *graph) traps() (first uint32, count int) {
+	reaches := slices.Clone(g.goals)
+	for changed := true; changed; {
+		changed = false
+		for id := len(reaches) - 1; id >= 0; id-- {
+			if !reaches[id] && slices.ContainsFunc(g.next(id), func(to uint32) bool { return reaches[to] }) {
+				reaches[id], changed = true, true
+			}
+		}
+	}
+	first = uint32(slices.Index(reaches, false)) // none if there is none
+	for _, ok := range reaches {
+		count += int(1 - b2(ok))
+	}
+	return first, count
+}
+
+// expect returns how many steps lie between the worst state and one where all is well, and which state that is:
+// the mean, if each of the edges that leave a state is as likely as any other. That is the least solution of
+//
+//	steps(state) = 0 where all is well, else 1 + the mean of steps(next)
+//
+// It is found by iteration from below, from the last states to the first, since most edges lead forward.
+func (g *graph) expect() (most float64, worst uint32) {
+	steps := make([]float64, len(g.goals))
+	for change := 1.0; change > exactness; {
+		change = 0
+		for id := len(steps) - 1; id >= 0; id-- {
+			if g.goals[id] {
+				continue
+			}
+			next, sum := g.next(id), 0.0
+			for _, to := range next {
+				sum += steps[to]
+			}
+			n := 1 + sum/float64(len(next))
+			change = max(change, n-steps[id])
+			steps[id] = n
+			if n > most {
+				most, worst = n, uint32(id)
+			}
+		}
+	}
+	return most, worst
+}
+
+// exactness is how little an iteration may change any state for the last one to be good.
+const exactness = 1e-4
+
+// That everybody can be served does not say when. Who gets in each other's way, and gives way at random, may
+// do so for long. So the search also tells how many ticks it takes on the average from the worst state until
+// all are served and all masters are free, if whatever may follow a state is equally likely: callers begin no
+// more, nothing goes wrong any more, and each tick those who have the lock may give it back or not.
+
+// within are the most ticks that may be, for cases about splits: what was found, rounded up. Who
+// makes it less lowers the bound, and who makes it more needs a reason.
+var within = map[string]float64{
+	"far/two/1":                   10,
+	"far/two/2":                   16,
+	"far/two/3":                   23,
+	"far/two, a master is dead/1": 12,
+	"far/two, a master is dead/2": 19,
+	"far/two, a master is dead/3": 27,
+	"far/three/1":                 16,
+	"far/three/2":                 27,
+	"far/three/3":                 40,
+	"far/one waits, two try/1":    9,
+	"far/one waits, two try/2":    16,
+	"far/one waits, two try/3":    21,
+	"order/WWWW":                  16,
+	"shared/RWR":                  13,
+}
+
+// progress tells how long a case without violations takes, and what is wrong with that.
+func (f *found) progress(k *Case) (verdict string) {
+	most, bound := within[k.Name]
+	if f.wrong != "" || !bound {
+		return "ok"
+	}
+	ticks, worst := f.graph.expect()
+	if ticks > most {
+		f.wrong, f.trace = fmt.Sprintf("%s, %.1f instead of %.1f", tooSlow, ticks, most), f.store.path(worst)
+	}
+	return fmt.Sprintf("ok, served in %.1f ticks", ticks)
+}
+
+// worker is a case as a graph of states, for one goroutine.
+type worker struct {
+	k       *Case
+	move    *mover
+	code    *coder
+	from    World
+	checked int
+}
+
+func newWorker(k *Case) *worker { return &worker{k: k, move: newMover(k), code: newCoder(k)} }
+
+func (x *worker) first() edge {
+	return x.edge(&item{World: *x.k.first()})
+}
+
+func (x *worker) edge(it *item) edge {
+	return edge{
+		key: x.code.write(&it.World), wrong: it.wrong, goal: it.goal(x.k), free: !it.toll, cut: it.cut,
+	}
+}
+
+func (x *worker) next(key []byte, emit func(edge)) {
+	x.code.read(key, &x.from)
+	if x.checked < 5000 {
+		x.checked++
+		if !bytes.Equal(x.code.write(&x.from), key) {
+			panic("model: a state that was made from a key has another")
+		}
+	}
+	for _, it := range x.move.moves(&x.from) {
+		emit(x.edge(it))
+	}
+}
+
+// retrace tells the way along the keys of a trace. It goes on with the states themselves, not with
+// those that their keys make: so names stay the same. Masters are put in the order that they have
+// there, since callers hear of one after the other.
+func (x *worker) retrace(keys [][]byte, tell func(step int, w *World, happened []string)) {
+	w := x.k.first()
+	x.code.write(w)
+	for step, key := range keys {
+		if step > 0 {
+			w.log = []string{}
+			next := x.move.moves(w)
+			i := slices.IndexFunc(next, func(it *item) bool { return bytes.Equal(x.code.write(&it.World), key) })
+			if i < 0 {
+				panic("model: a trace cannot be walked again")
+			}
+			w = new(World)
+			next[i].copyTo(w, x.k)
+		}
+		w.arrange(x.k, x.code.order[:x.k.Masters])
+		tell(step, w, w.log)
+		w.log = nil
+	}
 }

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"fmt"
+	"maps"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/multilock/attempt"
 )
 
 // toy is a graph of words. An edge that costs something is marked with !, one that is cut off with
@@ -128,4 +134,104 @@ func TestSearchTwice(t *testing.T) {
 			t.Fatalf("state %d is another the second time", id)
 		}
 	}
+}
+
+// TestNames: a case is known by its name, and those with teeth are among them.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range allCases() {
+		if seen[k.Name] {
+			t.Errorf("two cases are called %q", k.Name)
+		}
+		seen[k.Name] = true
+		if k.Teeth && k.Nightly {
+			t.Errorf("%q has teeth, and is searched at night only", k.Name)
+		}
+	}
+	for _, name := range append(slices.Collect(maps.Keys(within)), teeth...) {
+		if !seen[name] {
+			t.Errorf("no case is called %q", name)
+		}
+	}
+}
+
+// TestSetsAreSorted: masters that are alike stand together, or states would have keys that lose
+// something.
+func TestSetsAreSorted(t *testing.T) {
+	for _, k := range allCases() {
+		seen := map[string]int{}
+		for m := range k.Masters {
+			in := ""
+			for c := range k.Callers {
+				if k.has(c, m) {
+					in = fmt.Sprint(in, c)
+				}
+			}
+			if last, ok := seen[in]; ok && last != m-1 {
+				t.Errorf("%s: masters %d and %d are alike, and another is between them", k.Name, last, m)
+			}
+			seen[in] = m
+		}
+	}
+}
+
+// TestReport: a small case is all well, and a contender that does what the table of arrows does not
+// allow is told, with the way there.
+func TestReport(t *testing.T) {
+	i := slices.IndexFunc(allCases(), func(k *Case) bool { return k.Name == "lose/two" })
+	var out strings.Builder
+	if r := (report{to: &out, traces: true}); !r.all(allCases()[i : i+1]) {
+		t.Errorf("a small case fails:\n%s", &out)
+	}
+	old := attempt.Arrows
+	defer func() { attempt.Arrows = old }()
+	attempt.Arrows = old[:1]
+	out.Reset()
+	r := report{to: &out, traces: true}
+	if r.all(allCases()[i:i+1]) || !strings.Contains(out.String(), noArrow) || !strings.Contains(out.String(), "C0 gets answer of m0 to #1: yes") {
+		t.Errorf("want %q and the way there:\n%s", noArrow, &out)
+	}
+}
+
+// TestKeysLoseNothing walks at random, and has each state and the one that its key makes go on to
+// the same states. What is left out of a key has no say.
+func TestKeysLoseNothing(t *testing.T) {
+	for i, k := range allCases() {
+		if k.Nightly {
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(1, uint64(i)))
+			walker, reader := newMover(k), newMover(k)
+			code := newCoder(k)
+			w := k.first()
+			for step := range 60 {
+				var made World
+				key := bytes.Clone(code.write(w))
+				w.arrange(k, code.order[:k.Masters])
+				code.read(key, &made)
+				if again := code.write(&made); !bytes.Equal(again, key) {
+					t.Fatalf("step %d: key %x becomes %x", step, key, again)
+				}
+				next := walker.moves(w)
+				want, got := keys(code, next), keys(code, reader.moves(&made))
+				if !slices.EqualFunc(want, got, bytes.Equal) {
+					t.Fatalf("step %d: %d states follow, and %d follow what the key makes", step, len(want), len(got))
+				}
+				to := next[r.IntN(len(next))]
+				w = new(World)
+				to.copyTo(w, k)
+			}
+		})
+	}
+}
+
+// keys returns the keys of states, each once.
+func keys(code *coder, items []*item) [][]byte {
+	var all [][]byte
+	for _, it := range items {
+		all = append(all, bytes.Clone(code.write(&it.World)))
+	}
+	slices.SortFunc(all, bytes.Compare)
+	return slices.CompactFunc(all, bytes.Equal)
 }
