@@ -3,6 +3,7 @@ package attempt
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,6 +29,7 @@ func TestStories(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
+	took := map[Arrow]bool{}
 	for _, file := range files {
 		was, err := os.ReadFile(file)
 		check.OK(t, err)
@@ -37,7 +39,10 @@ func TestStories(t *testing.T) {
 			"after the epoch":  clock.Instant{}.Add(time.Hour + 1),
 		} {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+name, func(t *testing.T) {
-				got := tell(t, string(was), begin)
+				got, stories := tell(t, string(was), begin)
+				for _, s := range stories {
+					maps.Copy(took, s.took)
+				}
 				switch {
 				case got == string(was):
 				case *update:
@@ -46,6 +51,34 @@ func TestStories(t *testing.T) {
 					t.Errorf("%s: %s\n-update writes what comes of it", file, firstDifference(string(was), got))
 				}
 			})
+		}
+	}
+	for _, a := range Arrows {
+		if !took[Arrow{From: a.From, To: a.To}] {
+			t.Errorf("no story goes from %v to %v (%s)", a.From, a.To, a.Why)
+		}
+	}
+}
+
+// No step allocates: those of the stories are taken once more, with room for their entries.
+func TestStepsDoNotAllocate(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	check.OK(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		check.OK(t, err)
+		_, stories := tell(t, string(text), clock.Instant{})
+		for i, s := range stories {
+			masters, rounds, room := make([]Master, s.conf.Masters), make([]Round, MaxRounds), make([]Entry, 0, len(s.steps))
+			var out Effects
+			check.Equal(t, testing.AllocsPerRun(1, func() {
+				clear(masters)
+				clear(rounds)
+				c := Attempt{Want: s.want, Entries: room, Masters: masters, Rounds: rounds}
+				for j := range s.steps {
+					c.Step(&s.conf, s.steps[j].now, &s.steps[j].ev, &out)
+				}
+			}), 0, "%s, story %d: allocations", file, i+1)
 		}
 	}
 }
@@ -65,7 +98,7 @@ func firstDifference(was, got string) string {
 }
 
 // tell plays the stories of a file, and returns the file with what comes of them.
-func tell(t *testing.T, text string, begin clock.Instant) string {
+func tell(t *testing.T, text string, begin clock.Instant) (with string, all []*story) {
 	var s *story
 	var out strings.Builder
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -77,6 +110,7 @@ func tell(t *testing.T, text string, begin clock.Instant) string {
 		case line == "" || strings.HasPrefix(line, "#"):
 		case strings.HasPrefix(line, "masters "):
 			s = newStory(begin, line)
+			all = append(all, s)
 		default:
 			for _, told := range s.play(line) {
 				fmt.Fprintf(&out, "      %s\n", told)
@@ -86,7 +120,7 @@ func tell(t *testing.T, text string, begin clock.Instant) string {
 			t.Fatalf("line %d, %q: %s", i+1, line, s.wrong)
 		}
 	}
-	return out.String()
+	return out.String(), all
 }
 
 // story is what becomes of one attempt.
@@ -99,11 +133,20 @@ type story struct {
 	lot   uint32
 	deaf  bool
 	wrong string
+	want  Want // in the beginning
+	steps []step
+	took  map[Arrow]bool
+}
+
+// step is what happened, and when.
+type step struct {
+	now clock.Instant
+	ev  Event
 }
 
 // newStory begins a story: how many masters there are, and what is wanted of them.
 func newStory(begin clock.Instant, line string) *story {
-	s := &story{begin: begin, conf: Config{Times: Usual}}
+	s := &story{begin: begin, conf: Config{Times: Usual}, took: map[Arrow]bool{}}
 	s.conf.Grid = 0 // or moments depend on the beginning
 	for part := range strings.SplitSeq(line, ", ") {
 		switch w := strings.Fields(part); w[0] {
@@ -128,6 +171,7 @@ func newStory(begin clock.Instant, line string) *story {
 			s.wrong = "what is " + w[0]
 		}
 	}
+	s.want = s.Want
 	return s
 }
 
@@ -154,6 +198,7 @@ func (s *story) play(line string) (told []string) {
 		}
 		ev.Trip, ev.Lot, ev.Told = s.trip, s.lot, !s.deaf
 		before, until := s.State, s.Until
+		s.steps = append(s.steps, step{s.begin.Add(s.now), *ev})
 		var out Effects
 		s.Step(&s.conf, s.begin.Add(s.now), ev, &out)
 		s.check(before, until, &out)
@@ -270,6 +315,7 @@ func (s *story) time(w string) time.Duration {
 // check looks for what must not be of any step.
 func (s *story) check(before State, until clock.Instant, out *Effects) {
 	arrow := before == s.State
+	s.took[Arrow{From: before, To: s.State}] = true
 	for _, a := range Arrows {
 		arrow = arrow || a.From == before && a.To == s.State
 	}
