@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"math/big"
 	"net"
 	"net/http/httptest"
@@ -64,7 +63,7 @@ func TestConfig(t *testing.T) {
 	secure, err := tls.Listen("tcp", "127.0.0.1:0", certified.TLS)
 	check.OK(t, err)
 	defer secure.Close()
-	go relay(secure, s.address)
+	check.Relay(t, secure, s.address)
 	asked := context.Canceled
 	check.OK(t, s.Do(t.Context(), "ACL", "SETUSER", "nobody", "on", "nopass", "~*", "&*", "+@all").Err())
 	for _, tt := range []struct {
@@ -170,7 +169,7 @@ func TestPasswordThatChanges(t *testing.T) {
 				secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.Load(), nil }})
 				check.OK(t, err)
 				defer secure.Close()
-				go relay(secure, s.address)
+				check.Relay(t, secure, s.address)
 				o.Addr = secure.Addr().String()
 				o.TLSConfig = &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
 					return certificate.Load().Leaf.CheckSignatureFrom(s.PeerCertificates[0])
@@ -240,25 +239,4 @@ type stream struct{}
 
 func (stream) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
 	return auth.NewBasicCredentials("", "secret"), func() error { return nil }, nil
-}
-
-// relay carries bytes from whoever connects to address, until the listener closes.
-func relay(listener net.Listener, address string) {
-	for {
-		client, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		server, err := net.Dial("tcp", address)
-		if err != nil {
-			client.Close()
-			continue
-		}
-		for from, to := range map[net.Conn]net.Conn{client: server, server: client} {
-			go func() {
-				_, _ = io.Copy(to, from)
-				to.Close()
-			}()
-		}
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -251,7 +250,7 @@ func TestPoolDialsSocket(t *testing.T) {
 	if err != nil {
 		t.Skip("no Unix sockets here:", err)
 	}
-	relay(t, listener, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
+	check.Relay(t, listener, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
 	const password = "s%2Fe%3Fc%23r%40t"
 	testPool(t, m, socket, []poolTest{
 		{name: "user", url: "unix://default:" + password + "@" + socket + "?db=0", key: "k"},
@@ -300,34 +299,6 @@ func secured(t *testing.T, address string) (secure string, trusted *x509.CertPoo
 	trusted.AddCert(certified.Certificate())
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
 	check.OK(t, err)
-	relay(t, listener, address)
+	check.Relay(t, listener, address)
 	return listener.Addr().String(), trusted
-}
-
-// relay passes what comes to listener on to address, and back.
-//
-// Goroutines: one, and two for each connection. They end with the listener, which ends with the test,
-// and with the connections.
-func relay(t *testing.T, listener net.Listener, address string) {
-	t.Helper()
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("tcp", address)
-			if err != nil {
-				near.Close()
-				continue
-			}
-			join := func(to, from net.Conn) {
-				_, _ = io.Copy(to, from)
-				to.Close()
-			}
-			go join(near, far)
-			go join(far, near)
-		}
-	}()
 }

@@ -256,7 +256,7 @@ func TestWhatIsNoReply(t *testing.T) {
 	if err != nil {
 		t.Skip("no Unix sockets here:", err)
 	}
-	relay(t, listener, address)
+	check.Relay(t, listener, address)
 	for _, to := range []string{"redis://" + address, "rediss://" + secure, "unix://" + socket} {
 		pool, _, err := Dialer{TLS: &tls.Config{RootCAs: trusted}}.Pool(to)
 		check.OK(t, err)

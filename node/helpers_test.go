@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -213,33 +212,15 @@ func waitUntil(t *testing.T, limit time.Duration, what func() bool) {
 func (n *Node) isUp() bool { return n.Met() && !n.Down() }
 
 // logRecorder keeps what is logged.
-type logRecorder struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *logRecorder) Write(line []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(line)
-}
+type logRecorder struct{ check.Output }
 
 func (j *logRecorder) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
 // want checks how many lines have all of words.
 func (j *logRecorder) want(t *testing.T, count int, words ...string) {
 	t.Helper()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	got := 0
-	for line := range strings.Lines(j.text.String()) {
-		lacks := func(word string) bool { return !strings.Contains(line, word) }
-		if !slices.ContainsFunc(words, lacks) {
-			got++
-		}
-	}
-	if got != count {
-		t.Errorf("lines with %q: got %d, want %d, in\n%s", words, got, count, j.text.String())
+	if got := j.Lines(words...); len(got) != count {
+		t.Errorf("lines with %q: got %d, want %d, in\n%s", words, len(got), count, j)
 	}
 }
 

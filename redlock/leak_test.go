@@ -29,8 +29,8 @@ func (l *lines) leaks(t *testing.T, n int) {
 		runtime.AddCleanup(new([64]*int), func(done *atomic.Bool) { done.Store(true) }, collected)
 		collect(t, collected.Load)
 	}
-	collect(t, func() bool { return len(l.of(leakWarning)) >= n })
-	if got := len(l.of(leakWarning)); got != n {
+	collect(t, func() bool { return len(l.Lines(leakWarning)) >= n })
+	if got := len(l.Lines(leakWarning)); got != n {
 		t.Fatalf("%d Holds were reported as garbage, want %d", got, n)
 	}
 }
@@ -107,7 +107,7 @@ func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 				time.Sleep(age)
 				ctx := hold.drop()
 				w.leaks(t, 1)
-				if got := w.of(leakWarning)[0]; !strings.Contains(got, "name=a owner="+owner+" held=") {
+				if got := w.Lines(leakWarning)[0]; !strings.Contains(got, "name=a owner="+owner+" held=") {
 					t.Errorf("the warning says %s, want the name, the owner %q and how long it was held", got, owner)
 				}
 				expect(t, "Cause at the leak", context.Cause(ctx))
@@ -123,7 +123,7 @@ func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 				if got, want := time.Since(start), age.Truncate(renewEvery)+validity; got != want {
 					t.Errorf("the context ended after %v, want %v", got, want)
 				}
-				if got := w.of(lostWarning); len(got) != 1 || !strings.Contains(got[0], "garbage without Unlock") {
+				if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], "garbage without Unlock") {
 					t.Errorf("the warnings of loss are %v, want one with the reason", got)
 				}
 				unlock(t, lock(t, t.Context(), d, "a"))
@@ -186,7 +186,7 @@ func TestNoLeak(t *testing.T) {
 			w.leaks(t, 0)
 			time.Sleep(lease)
 			synctest.Wait()
-			if got := w.of(lostWarning); len(got) != 1 || strings.Contains(got[0], "garbage") {
+			if got := w.Lines(lostWarning); len(got) != 1 || strings.Contains(got[0], "garbage") {
 				t.Errorf("the warnings of loss are %v, want one, without a word of garbage", got)
 			}
 		},
@@ -224,7 +224,7 @@ func TestManyClients(t *testing.T) {
 					}
 					time.Sleep(tt.pause)
 				}
-				if got := len(log.of("many clients are made")); got != tt.want {
+				if got := len(log.Lines("many clients are made")); got != tt.want {
 					t.Errorf("%d warnings, want %d", got, tt.want)
 				}
 			})

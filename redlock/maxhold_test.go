@@ -40,7 +40,7 @@ func TestMaxHold(t *testing.T) {
 				expectEnd(t, hold, start, age, redlock.ErrLost)
 				expectSays(t, "Cause", context.Cause(hold.Context()), capped)
 				synctest.Wait() // for the log
-				if got := w.of(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
+				if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
 					t.Errorf("the warnings of loss are %v, want one with %q", got, capped)
 				}
 				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)

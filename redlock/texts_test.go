@@ -1,7 +1,6 @@
 package redlock_test
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,11 +10,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -337,40 +336,20 @@ var normal = []struct {
 }
 
 // lines is a Logger's output.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
+type lines struct{ check.Output }
 
 // sorted returns the lines, in an order that does not depend on which master came first. That
 // masters are up is no news.
 func (l *lines) sorted() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := slices.Collect(strings.Lines(l.text.String()))
-	all = slices.DeleteFunc(all, func(line string) bool {
+	all := slices.DeleteFunc(l.Lines(), func(line string) bool {
 		return strings.Contains(line, "master is up") || strings.Contains(line, "no subscription")
 	})
 	slices.Sort(all)
 	return strings.Join(all, "")
 }
 
-// of returns the lines that have text.
-func (l *lines) of(text string) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := slices.Collect(strings.Lines(l.text.String()))
-	return slices.DeleteFunc(all, func(line string) bool { return !strings.Contains(line, text) })
-}
-
 // count returns how many lines have text.
-func (l *lines) count(text string) int { return len(l.of(text)) }
+func (l *lines) count(text string) int { return len(l.Lines(text)) }
 
 func logger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

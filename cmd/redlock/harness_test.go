@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,27 +24,9 @@ const deadline = 30 * time.Second
 type invocation struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	stdout output
-	stderr output
+	stdout check.Output
+	stderr check.Output
 	ended  chan struct{}
-}
-
-// output can be read while a process writes it.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
 
 // command prepares redlock with args, in a session of its own, so that the terminal in which the tests

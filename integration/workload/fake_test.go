@@ -1,15 +1,14 @@
 package workload
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -123,26 +122,8 @@ func maybe(f func() error) error {
 type fixture struct {
 	*process
 	t      *testing.T
-	out    output
+	out    check.Output // where events go
 	ending chan struct{}
-}
-
-// output is where events go. It may be read while watchers write.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
 }
 
 func newFixture(t *testing.T, l Locker) *fixture {

@@ -1,4 +1,4 @@
-// Package check has what tests of several packages need: each says in one line what a test wants.
+// Package check has what tests of several packages need: what they want, in one line each, and what they listen with.
 package check
 
 import (
