@@ -65,7 +65,7 @@ type MajorityError struct {
 	Op            string        // what failed: "lock", "acquire" (a permit), "unlock", "extend", "ready", …
 	Name          string        // of the lock or the semaphore; empty for "ready"
 	Got, Need, Of int           // masters that said yes, that were needed, and that there are
-	Masters       []error       // one for each master that did not say yes, which names it
+	Masters       []error       // of the masters that refused, failed or were waited for in vain: one each, which names it
 	Guard         time.Duration // of ErrGuarded: until a majority grants locks; otherwise 0
 
 	// Hopeless says that waiting does not help: so many masters reported permanent errors that no majority is left.
@@ -159,10 +159,10 @@ func translate[E any](tell *func(E), of func(*E) *error) {
 // ConflictError says that other clients use the masters in a way that does not go together with that of this client.
 // It matches [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout].
 type ConflictError struct {
-	Reason     error       // one of these
+	Reason     error       // the one that it matches
 	Own, Other Terms       // that conflict
 	Client     *ClientInfo // one that has the other terms; nil if it keeps no record, or that is not known
-	Master     string      // that told of them, as errors name it
+	Master     string      // that had the other terms, as errors name it
 	Refused    bool        // the other was established before, so this client takes no lock
 }
 
