@@ -55,17 +55,18 @@ func (l *line) append(w *waiter) {
 	}
 }
 
-// remove takes w out, wherever it stands. Others may bid then, and are told.
-func (l *line) remove(w *waiter) {
+// remove takes w out, wherever it stands, and returns those who may bid then: the caller closes their turns.
+func (l *line) remove(w *waiter) (next []*waiter) {
 	i := slices.Index(l.waiters, w)
 	l.waiters = slices.Delete(l.waiters, i, i+1)
 	if i < l.bids {
 		l.bids--
 	}
 	for l.bids < len(l.waiters) && l.mayBid() {
-		close(l.waiters[l.bids].turn)
+		next = append(next, l.waiters[l.bids])
 		l.bids++
 	}
+	return next
 }
 
 // mayBid reports whether the first waiter that does not bid may.
@@ -105,8 +106,8 @@ func (m *Masters) join(req *Request) *waiter {
 	return w
 }
 
-// leave takes a caller out of its line. What it has asked for and did not get is given up, behind the next caller's
-// ask.
+// leave takes a caller out of its line. What it has asked for and did not get is given up by a release that enters the
+// next caller, whose turn is only then: else it might ask on its own, too.
 func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
 	d := w.driver
@@ -117,7 +118,7 @@ func (m *Masters) leave(w *waiter) {
 	}
 	m.mu.Lock()
 	n := m.names[w.line]
-	n.line.remove(w)
+	next := n.line.remove(w)
 	m.waits--
 	if len(n.line.waiters) == 0 {
 		m.ungranted.ends(w.line) // nobody would be told of the end
@@ -131,6 +132,9 @@ func (m *Masters) leave(w *waiter) {
 	if d != nil {
 		d.giveUp()
 		m.All.End()
+	}
+	for _, w := range next {
+		close(w.turn)
 	}
 }
 
