@@ -278,7 +278,7 @@ func TestKeptIsFoundInTheLine(t *testing.T) {
 // A caller that asks for a lock while it is given back asks behind its release: with one client alone, no try is refused.
 func TestTryBesideARecall(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m, gate := fx.gated(t, 0)
+		m, gates := fx.gates(t)
 		m.Keep(lease / 2)
 		synctest.Wait()
 		for range 2 { // it knows the scripts
@@ -289,11 +289,17 @@ func TestTryBesideARecall(t *testing.T) {
 			synctest.Wait()
 			unlock(t, hold)
 		}
-		open := gate.shut()
+		var open []func()
+		for _, g := range gates {
+			open = append(open, g.shut())
+		}
 		time.Sleep(lease / 2)
+		synctest.Wait() // the release has begun
 		try := begin(t, m, watched())
 		try.wantWaiting(t, "while the release is on its way")
-		open()
+		for _, open := range open {
+			open()
+		}
 		hold := try.wantHold(t, "behind the release")
 		synctest.Wait()
 		unlock(t, hold)
