@@ -30,12 +30,12 @@ type driver struct {
 	owner *script.Owner
 	hold  *Hold // that its caller has, or the last one had; nil before the first
 
-	ballot poll.Ballot         // the last answer of each master that was asked for the lock
-	raise  *round              // of the fencing counter, nil before the first
-	count  *round              // that sets the hold count, nil if none is under way
-	split  *poll.MajorityError // why the last try was lost, while it is Paused
-	visit  visit               // the watchdog's
-	trace  *attemptTrace       // nil: it is not traced
+	ballot  poll.Ballot         // the last answer of each master that was asked for the lock
+	raise   *round              // of the fencing counter, nil before the first
+	count   *round              // that sets the hold count, nil if none is under way
+	split   *poll.MajorityError // why the last try was lost, while it is Paused
+	renewal renewal             // the watchdog's
+	trace   *attemptTrace       // nil: it is not traced
 
 	timer *time.Timer   // for what is due next, once something is
 	wakes clock.Instant // when it fires, if it is armed
@@ -59,7 +59,7 @@ type driver struct {
 func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan struct{}) *driver {
 	d := &driver{
 		m: m, key: key, since: micros(since), decided: told,
-		ballot: poll.Ballot{N: len(m.All.Nodes)}, visit: visit{index: unscheduled}, trace: req.trace.attempt(key),
+		ballot: poll.Ballot{N: len(m.All.Nodes)}, renewal: renewal{index: unscheduled}, trace: req.trace.attempt(key),
 	}
 	_, slot := script.SlotOf(key)
 	d.slot = slot >= 0
@@ -207,7 +207,7 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 	if out.NewOwner {
 		d.releaseLocked(old, &out)
 	}
-	if out.Stock {
+	if out.Answered {
 		news := message{reports: true}
 		if out.Outage {
 			news.outage = d.refusedLocked(nil)
@@ -218,7 +218,7 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 		d.changedLocked(before, &out)
 	}
 	if d.state.Due || before == attempt.Held {
-		d.m.dog.schedule(d)
+		d.m.watchdog.schedule(d)
 	}
 	d.armLocked(now)
 	return sent

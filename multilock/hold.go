@@ -318,7 +318,7 @@ func (h *Hold) Orphan(e Entry) (mistake bool) {
 		w.Changed(&h.d.state)
 	}
 	if watched {
-		h.d.m.dog.schedule(h.d)
+		h.d.m.watchdog.schedule(h.d)
 	}
 	return mistake
 }

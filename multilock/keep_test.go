@@ -358,7 +358,7 @@ func TestNothingIsRecalledOnceClosed(t *testing.T) {
 		fx.m.giveBack(func(*driver) bool { return true }, nil, func(*round) {})
 		fx.wantNothing(t, "then", fx.m)
 		fx.m.All.Disconnect()
-		fx.m.dog.close()
+		fx.m.watchdog.close()
 	})
 }
 

@@ -44,12 +44,12 @@ type Masters struct {
 	All     *poll.Masters      // asked at once
 	Clients *clients.Directory // who else uses them
 
-	conf   attempt.Config
-	owners owners
-	subs   subscriptions
-	hot    hot
-	dog    *watchdog
-	lag    lag
+	conf     attempt.Config
+	owners   owners
+	subs     subscriptions
+	nextSlot nextSlot
+	watchdog *watchdog
+	lag      lag
 
 	mu         sync.Mutex
 	names      map[string]*name
@@ -81,8 +81,8 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	}
 	m.Clients = clients.New(all, m, trace)
 	m.owners = newOwners(all.ID)
-	m.hot.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
-	m.dog = newWatchdog(m)
+	m.nextSlot.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
+	m.watchdog = newWatchdog(m)
 	for i, n := range nodes {
 		n.Observe(m, i)
 	}
@@ -123,7 +123,7 @@ func (m *Masters) Close() error {
 	if !first {
 		return nil
 	}
-	m.dog.close()
+	m.watchdog.close()
 	m.All.Settle() // from now on there are no new holds, and each try is rolled back
 
 	var releases []*round

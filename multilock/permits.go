@@ -33,15 +33,15 @@ const (
 	lingers = 5 * time.Second
 )
 
-// hot is where the client's next try for a permit begins, of whatever semaphore: at the slot that it gave back
+// nextSlot is where the client's next try for a permit begins, of whatever semaphore: at the slot that it gave back
 // last, which should be free, and at first at any. Tries at the same time begin at different slots.
-type hot struct{ next atomic.Uint32 }
+type nextSlot struct{ next atomic.Uint32 }
 
 // start returns the slot at which to begin, of so many.
-func (h *hot) start(permits int) int { return int((h.next.Add(1) - 1) % uint32(permits)) }
+func (s *nextSlot) start(permits int) int { return int((s.next.Add(1) - 1) % uint32(permits)) }
 
 // freed notes that the client gave a slot back.
-func (h *hot) freed(slot int) { h.next.Store(uint32(slot)) }
+func (s *nextSlot) freed(slot int) { s.next.Store(uint32(slot)) }
 
 // at returns the request of a permit as that of one slot.
 func (req Request) at(slot int) *Request {
@@ -54,7 +54,7 @@ func (req Request) at(slot int) *Request {
 //
 // Cost: one round trip where the slot is free that the client gave back last; else two more, seldom another.
 func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
-	hold, err := m.try(ctx, req.at(m.hot.start(req.Permits)))
+	hold, err := m.try(ctx, req.at(m.nextSlot.start(req.Permits)))
 	for range tryLooks {
 		if !errors.Is(err, poll.ErrTaken) {
 			break
@@ -190,7 +190,7 @@ func (s *semaphore) forget() {
 
 // gaveBack notes that the client gave a slot of a semaphore back.
 func (m *Masters) gaveBack(name string, slot int) {
-	m.hot.freed(slot)
+	m.nextSlot.freed(slot)
 	m.mu.Lock()
 	s := m.semaphores[script.Slots(name)]
 	m.mu.Unlock()
@@ -221,7 +221,7 @@ func (s *semaphore) beginLocked(k int) int {
 		}
 	}
 	if len(s.standing) == 1 || k == 1 {
-		return s.m.hot.start(k)
+		return s.m.nextSlot.start(k)
 	}
 	return -1
 }
@@ -473,7 +473,7 @@ func (p *stander) choose(turn bool) {
 		}
 	}
 	if slot < 0 && len(at) == 0 {
-		slot = s.m.hot.start(k) // too few masters answered
+		slot = s.m.nextSlot.start(k) // too few masters answered
 	}
 	s.mu.Unlock()
 	p.goTo(slot, false)

@@ -180,7 +180,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		r.next.d.step(&attempt.Event{Kind: attempt.Followed, Master: i, Try: r.next.try, Outcome: outcome(a)})
 	}
 	if waits && a.Outcome == script.Refused {
-		d.m.met(d.key, a.Holder)
+		d.m.blockedBy(d.key, a.Holder)
 	}
 }
 

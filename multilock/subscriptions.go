@@ -17,8 +17,8 @@ import (
 // masters will begin soon.
 const gather = 20 * time.Millisecond
 
-// met is told which owner keeps callers that wait from key.
-func (m *Masters) met(key string, owner string) {
+// blockedBy is told which owner keeps callers that wait from key.
+func (m *Masters) blockedBy(key string, owner string) {
 	if !m.Clients.Foreign(owner) {
 		return
 	}

@@ -173,7 +173,7 @@ func decided(s *attempt.Attempt, before attempt.State) (d redlocktrace.Decision,
 		return redlocktrace.DecisionNoToken, true
 	case s.Why == attempt.Late:
 		return redlocktrace.DecisionLate, true
-	case s.State == attempt.Waiting && before == attempt.Asking, s.Why == attempt.Refused, s.Why == attempt.InVain:
+	case s.State == attempt.Waiting && before == attempt.Asking, s.Why == attempt.Refused, s.Why == attempt.Hopeless:
 		return redlocktrace.DecisionLost, true
 	}
 	return "", false

@@ -70,7 +70,7 @@ func (w *watchdog) close() {
 func (w *watchdog) schedule(d *driver) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	v := &d.visit
+	v := &d.renewal
 	if !d.state.Due {
 		if v.index != unscheduled {
 			heap.Remove(&w.heap, v.index)
@@ -137,7 +137,7 @@ func (w *watchdog) catchUp(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, h := range w.heap {
-		h.visit.due -= d
+		h.renewal.due -= d
 	}
 }
 
@@ -150,7 +150,7 @@ func (w *watchdog) take() (due []*driver, lease, next time.Duration) {
 		w.next = now + time.Hour
 		return nil, 0, time.Hour
 	}
-	n, first := len(w.heap), &w.heap[0].visit
+	n, first := len(w.heap), &w.heap[0].renewal
 	spread := n > batch
 	at := first.due
 	if spread {
@@ -163,7 +163,7 @@ func (w *watchdog) take() (due []*driver, lease, next time.Duration) {
 	lease = first.lease
 	size := atOnce(n, lease)
 	for len(w.heap) > 0 && len(due) < size {
-		v := &w.heap[0].visit
+		v := &w.heap[0].renewal
 		early := v.due-now <= leeway(lease) || spread && v.from() <= now
 		if v.lease != lease || !early {
 			break
@@ -176,8 +176,8 @@ func (w *watchdog) take() (due []*driver, lease, next time.Duration) {
 	return due, lease, 0
 }
 
-// visit is the next renewal of a hold. Watchdog.mu guards it.
-type visit struct {
+// renewal is the next renewal of a hold. Watchdog.mu guards it.
+type renewal struct {
 	at    clock.Instant // as the hold has it
 	lease time.Duration
 	early time.Duration // how much before it is due it may be made
@@ -186,32 +186,32 @@ type visit struct {
 }
 
 // from returns from when it may be made.
-func (v *visit) from() time.Duration { return v.due - v.early }
+func (r *renewal) from() time.Duration { return r.due - r.early }
 
 // unscheduled is the index of what is not in the heap.
 const unscheduled = -1
 
-// schedule is a heap of drivers by their visits, the earliest first.
+// schedule is a heap of drivers by their next renewals, the earliest first.
 type schedule []*driver
 
 func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].visit.due < s[j].visit.due }
+func (s schedule) Less(i, j int) bool { return s[i].renewal.due < s[j].renewal.due }
 
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].visit.index, s[j].visit.index = i, j
+	s[i].renewal.index, s[j].renewal.index = i, j
 }
 
 func (s *schedule) Push(v any) {
 	d := v.(*driver)
-	d.visit.index = len(*s)
+	d.renewal.index = len(*s)
 	*s = append(*s, d)
 }
 
 func (s *schedule) Pop() any {
 	last := len(*s) - 1
 	d := (*s)[last]
-	d.visit.index = unscheduled
+	d.renewal.index = unscheduled
 	(*s)[last] = nil
 	*s = (*s)[:last]
 	return d

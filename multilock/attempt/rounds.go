@@ -248,6 +248,6 @@ func (c *Attempt) sooner(conf *Config, now clock.Instant, ev *Event, d time.Dura
 // are reported together.
 func (c *Attempt) takeStock(conf *Config, out *Effects) {
 	if c.State == Waiting || c.State == Minority {
-		out.Stock, out.Outage = true, c.contest(conf) == quorum.Unreachable // too few gave an answer that counts
+		out.Answered, out.Outage = true, c.contest(conf) == quorum.Unreachable // too few gave an answer that counts
 	}
 }

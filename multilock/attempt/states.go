@@ -48,17 +48,17 @@ var Arrows = []Arrow{
 	{Asking, Paused, "votes split, or the lock may only be kept (TryLock)"},
 	{Asking, Settling, "majority"},
 	{Asking, Held, "majority, one token"},
-	{Asking, Ended, "refused (TryLock), in vain, or given up"},
+	{Asking, Ended, "refused (TryLock), hopeless, or given up"},
 
 	{Waiting, Minority, "some votes, or a hand-off"},
 	{Waiting, Settling, "majority"},
 	{Waiting, Held, "majority, one token"},
-	{Waiting, Ended, "given up, or in vain"},
+	{Waiting, Ended, "given up, or hopeless"},
 
 	{Minority, Waiting, "backed off, or asked again"},
 	{Minority, Settling, "majority"},
 	{Minority, Held, "majority, one token"},
-	{Minority, Ended, "given up, or in vain"},
+	{Minority, Ended, "given up, or hopeless"},
 
 	{Paused, Asking, "pause over"},
 	{Paused, Ended, "given up"},
@@ -90,8 +90,8 @@ const (
 	GivenUp
 	// Refused: too few masters granted the lock in the one round that was wanted.
 	Refused
-	// InVain: so many masters report what does not pass by itself that no majority is left.
-	InVain
+	// Hopeless: so many masters report what does not pass by itself that no majority is left.
+	Hopeless
 	// Late: a majority granted the lock, and the lease was used up by then.
 	Late
 	// NoToken: too few masters agreed on a fencing token.
@@ -102,6 +102,6 @@ const (
 
 func (w Why) String() string {
 	return [whys]string{
-		"not ended", "released", "expired", "lost", "given up", "refused", "in vain", "late", "no token",
+		"not ended", "released", "expired", "lost", "given up", "refused", "hopeless", "late", "no token",
 	}[w]
 }

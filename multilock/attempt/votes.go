@@ -186,7 +186,7 @@ func (c *Attempt) lost(conf *Config, now clock.Instant, r *Round, ev *Event, out
 		c.keepVotes(conf, now, ev, out)
 	}
 	if c.inVain(conf) {
-		c.end(conf, now, InVain, out)
+		c.end(conf, now, Hopeless, out)
 	}
 }
 
