@@ -229,7 +229,7 @@ func hidesUses(f *node.Facts) bool {
 func (e *exam) otherSetsOK() string {
 	switch {
 	case len(e.uses()) > 0:
-		return "no client uses some of these masters with others"
+		return "all clients of these masters can use them together"
 	case len(e.reached) > 0 && !slices.ContainsFunc(e.reached, hidesUses):
 		return "no client has published which masters it uses"
 	}

@@ -135,7 +135,7 @@ func TestWhoComesSecond(t *testing.T) {
 		},
 		{
 			"late", ofSets("fleet", "b c", ""), ofSets("second", "a b", ""),
-			redlock.ErrRoute, " has the sets b, c, this client the sets a, b; that was established before, so this client takes no lock", ofSets("fleet", "b c", "a b c d"),
+			redlock.ErrRoute, " has the sets b, c, this client the sets a, b; that was established before, so this client takes no lock in set ", ofSets("fleet", "b c", "a b c d"),
 		},
 		{
 			"a rollout skipped", ofSets("fleet", "a b", ""), ofSets("second", "b c", ""),
@@ -277,6 +277,29 @@ func TestOfTwoAtOnceOneTakesNoLockLong(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A refusal names a client that has the other terms, whichever of several a master names at the time.
+func TestEachRefusalNamesAClient(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		for range 4 {
+			use(t, open(t, fleet, redlock.Config{MaxLease: lease, RestartGuard: lease}), "a")
+		}
+		other := open(t, fleet, redlock.Config{MaxLease: 5 * time.Minute, RestartGuard: 5 * time.Minute})
+		named := make(map[string]bool)
+		for range 20 {
+			_, err := other.TryLock(t.Context(), "a")
+			why, ok := errors.AsType[*redlock.ConflictError](err)
+			if !ok || why.Client == nil {
+				t.Fatalf("TryLock = %v, want a ConflictError with a client, as after those of %d others", err, len(named))
+			}
+			named[why.Client.ID] = true
+			time.Sleep(10 * time.Second)
+		}
+		if len(named) < 2 {
+			t.Errorf("one client was named throughout, and this test shows nothing")
+		}
+	})
 }
 
 // TestCostOfAFirstLock: before its first lock a client publishes its terms and looks how others use the masters, in
@@ -549,6 +572,7 @@ func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
 				mine := <-waits
 				expectAlive(t, mine)
 				unlock(t, mine)
+				time.Sleep(time.Second) // it returned with a majority
 				expectFree(t, fleet, "job")
 			})
 		})

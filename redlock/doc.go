@@ -81,8 +81,8 @@
 // errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld], [ErrNotAwaited], [ErrHeld] and
 // [ErrClosed]. ErrGuarded is a kind of ErrNoQuorum that only needs time: masters restarted lately. What each
 // master said is in a [*MajorityError]. The error of a wait that was cut short matches its
-// context's error and also says what the caller was waiting for. If that was a hold of the same
-// client, there is no MajorityError, since no master was asked.
+// context's error and also says what the caller was waiting for. If other callers of the same client were
+// before it, no master was asked for it yet, and there may be no MajorityError.
 //
 // A client that takes no lock, because others that are established use the masters with other settings, returns a
 // [*ConflictError]: it matches [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout].

@@ -74,7 +74,7 @@ type MajorityError struct {
 	// Of ErrTaken: who has the lock, as a majority of the masters says.
 	Holder    string        // its owner, "uuid:rN", or "shared": readers; empty if no majority names one, and of a semaphore
 	Client    *ClientInfo   // whose owner that is; nil if it has no record, or is not known
-	HeldFor   time.Duration // how long it has had the lock; 0 if that is not known
+	HeldFor   time.Duration // how long it has had the lock; 0 if that is not known, as after a wait of less than a second
 	FreeAfter time.Duration // until a majority is free unless the holder renews; negative if too few masters said that
 	Split     bool          // the lock may be free: several callers that tried at the same time have some masters each
 
@@ -163,7 +163,7 @@ type ConflictError struct {
 	Own, Other Terms       // that conflict
 	Client     *ClientInfo // one that has the other terms; nil if it keeps no record, or that is not known
 	Master     string      // that had the other terms, as errors name it
-	Refused    bool        // the other was established before, so this client takes no lock
+	Refused    bool        // the other was established before, so this client takes no lock here, or in this set of masters
 }
 
 // Error says all of it in one line.

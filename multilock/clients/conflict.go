@@ -70,7 +70,10 @@ func (d *Directory) compareLocked(now clock.Instant) *rival {
 		for _, found := range terms.Rivals(own, o.views, now) {
 			r := d.rivals[found.Use.Text]
 			if r == nil {
-				r = &rival{seen: now, from: o, named: o.lookUp(found.Use.By)}
+				r = &rival{seen: now}
+			}
+			if r.from != o || r.found.Use.By != found.Use.By {
+				r.named = o.lookUp(found.Use.By)
 			}
 			r.found, r.from, live[found.Use.Text] = found, o, r
 		}

@@ -165,6 +165,9 @@ func (e *ConflictError) Error() string {
 	}
 	if e.Refused {
 		text += "; that was established before, so this client takes no lock"
+		if e.Own.Part != "" {
+			text += fmt.Sprintf(" in set %q", e.Own.Part)
+		}
 	}
 	return fmt.Sprintf("%s (told by %s)", text, e.Master)
 }
