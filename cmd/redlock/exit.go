@@ -59,7 +59,7 @@ var exitCodes = []meaning{
 	{code: exitTaken, of: "run, hold", means: "not locked: taken by somebody else, or not free in time"},
 	{code: exitLost, of: "run", means: "the hold was lost: the command was ended, or ended by itself with 0 but too late"},
 	{code: exitLost, of: "hold", means: "the hold was lost"},
-	{code: exitConflict, of: "run, hold", means: "not locked: other clients use the masters in a way that conflicts, with other masters or leases"},
+	{code: exitConflict, of: "run, hold", means: "not locked: other clients use the masters in a way that conflicts, with other masters or leases; --wait waits for their end"},
 	{code: exitNotExecutable, of: "run", means: "the command cannot be run"},
 	{code: exitNotFound, of: "run", means: "the command was not found"},
 	{code: exitSignal, of: "run", means: "signal n ended the wait"},

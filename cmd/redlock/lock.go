@@ -21,7 +21,7 @@ type lockFlags struct {
 	Shared  bool      `help:"Lock for reading: together with others who do, and not beside anybody who does not."`
 	Permits permits   `placeholder:"K" help:"Take one of K permits of that name, instead of locking it: at most K have one at the same time. Everybody should name the same K, 1 to 1000."`
 	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time. Above 30s, all clients of these masters need a --max-lease that is as long."`
-	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
+	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever, but not for clients whose settings conflict."`
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
 	Quiet   bool      `short:"q" help:"Do not say who holds the lock while waiting for it."`
 
@@ -174,23 +174,28 @@ const lookAfter = time.Second
 // whole locks until it has a hold with its full lease. A hold that was handed over starts with a short
 // lease, which the escalation would take for a hold that cannot be renewed.
 //
-// It tries again only where that helps: others use the masters in a way that conflicts, the hold ended before
-// it was extended, or too few masters answered. Any other error would only repeat itself.
+// It tries again only where that helps: the hold ended before it was extended, too few masters answered, or, until
+// the deadline of ctx, if it has one, others use the masters in a way that conflicts. Any other error would only
+// repeat itself.
 func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock way) (grip, error) {
-	said, warned := false, false
+	var conflict error // the last
+	said := false
+	_, bounded := ctx.Deadline()
 	for {
 		hold, err := lock(ctx)
-		if conflicts(err) {
-			if !warned {
+		if bounded && conflicts(err) {
+			if conflict == nil {
 				log.Warn("waiting for other clients to end", "error", plain(err))
-				warned = true
 			}
+			conflict = err
 			select {
 			case <-time.After(lookAfter):
 				continue
 			case <-ctx.Done():
-				return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
 			}
+		}
+		if conflict != nil && ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), conflict)
 		}
 		if err != nil {
 			return nil, err

@@ -83,8 +83,8 @@ func (h *fakeLease) Unlock(context.Context) error {
 	return nil
 }
 
-// TestWholeWaitsForOthers: while other clients use the masters in a way that conflicts, redlock waits, for as long
-// as it is told to, and says so once.
+// TestWholeWaitsForOthers: while other clients use the masters in a way that conflicts, redlock waits for as long
+// as it is told to, and says so once; in the end it says what it waited for. A wait without an end is over at once.
 func TestWholeWaitsForOthers(t *testing.T) {
 	for _, lasts := range []time.Duration{10 * time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -93,8 +93,13 @@ func TestWholeWaitsForOthers(t *testing.T) {
 			var stderr bytes.Buffer
 			start := time.Now()
 			_, err := whole(ctx, slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
-				if time.Since(start) < lasts {
+				switch took := time.Since(start); {
+				case took >= lasts:
+				case took < 59*time.Second:
 					return nil, &redlock.ConflictError{Reason: redlock.ErrOverlap}
+				default: // the masters do not say any more
+					<-ctx.Done()
+					return nil, ctx.Err()
 				}
 				return &fakeLease{}, nil
 			})
@@ -104,6 +109,13 @@ func TestWholeWaitsForOthers(t *testing.T) {
 			}
 			if n := strings.Count(stderr.String(), "waiting for other clients"); n != 1 {
 				t.Errorf("stderr is %q, want that it waits once", &stderr)
+			}
+			start = time.Now()
+			_, err = whole(t.Context(), slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
+				return nil, &redlock.ConflictError{Reason: redlock.ErrOverlap}
+			})
+			if codeOf(err) != exitConflict || time.Since(start) != 0 {
+				t.Errorf("without a deadline, whole = %v after %v, want the conflict at once", err, time.Since(start))
 			}
 		})
 	}
