@@ -27,7 +27,7 @@ func ExampleMajorityError() {
 	if why, ok := errors.AsType[*redlock.MajorityError](err); ok && errors.Is(err, redlock.ErrNoQuorum) {
 		fmt.Printf("%s %q: %d masters are needed of %d\n", why.Op, why.Name, why.Need, why.Of)
 		fmt.Println("waiting cannot help:", why.Hopeless)
-		fmt.Println(why.Masters[1])
+		fmt.Println(why.Masters[len(why.Masters)-1])
 	}
 	// Output:
 	// lock "orders:42": 2 masters are needed of 3
