@@ -134,3 +134,30 @@ func TestWantedBeforeItIsHeld(t *testing.T) {
 		fx.wantNothing(t, "then", fx.m)
 	})
 }
+
+// What somebody wants of an owner that was given up says nothing of the next one, which the client keeps.
+func TestAnOldOwnerIsWanted(t *testing.T) {
+	keeping(t, func(t *testing.T, fx *fixture) {
+		hold := fx.keep(t)
+		old := fx.m.owners.make(hold.d, true)
+		fx.m.Wanted(0, "k", old)
+		fx.wantKept(t, hold)
+		fx.m.Wanted(0, "k", hold.Owner())
+		fx.wantHolders(t, "k", "- - -")
+		fx.m.owners.forget(old)
+	})
+}
+
+// An owner that has nothing at any master is forgotten at once: those of a try that gets no vote, each.
+func TestOwnersWithoutVotesAreForgotten(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		for i, owner := range []string{"x", "y", "z"} {
+			fx.seat(owner, time.Hour, i)
+		}
+		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrTaken) {
+			t.Errorf("Lock = %v, want ErrTaken", err)
+		}
+		synctest.Wait()
+		wantForgotten(t, "then", fx.m)
+	})
+}

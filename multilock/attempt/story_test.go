@@ -252,6 +252,9 @@ func (s *story) event(w []string) *Event {
 		ev.Kind, ev.Master = Doubt, s.number(w[1][1:])-1
 	case "due", "wanted", "renew", "downgrade", "lose", "end":
 		ev.Kind = map[string]Kind{"due": Due, "wanted": Wanted, "renew": Renew, "downgrade": Downgrade, "lose": Lose, "end": End}[w[0]]
+		if word(1) == "owner" {
+			ev.Try = uint32(s.number(word(2)))
+		}
 	default:
 		s.wrong = "what is " + w[0]
 	}
