@@ -88,3 +88,32 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 		})
 	}
 }
+
+// What comes late in answer to an owner that was given up is none to the next: the error of the second try names the
+// master that has not answered that.
+func TestALateAnswerToAnEarlierTry(t *testing.T) {
+	const slow, last = 40 * time.Millisecond, 6 * 40 * time.Millisecond
+	inBubble(t, 5, func(t *testing.T, fx *fixture) {
+		for i, owner := range []string{"w", "x", "y", "z"} {
+			fx.seat(owner, time.Hour, i)
+			fx.Master(i).Delay(slow / 2)
+		}
+		m := fx.client(t, node.Config{Timeout: time.Second})
+		m.All.Greet(t.Context())
+		fx.Master(4).Delay(last / 2)
+		c := begin(t, m, request("k"))
+		time.Sleep(slow) // four are answered, and the votes are split, whatever the last says
+		for i := range 4 {
+			fx.Master(i).Freeze()
+		}
+		time.Sleep(last) // its answer to the first round has come, and none to the second
+		c.cancel()
+		c.wantError(t, "in the second round", context.Canceled, poll.ErrNoQuorum)
+		if !strings.Contains(c.err.Error(), "m5: no answer yet") {
+			t.Errorf("Lock = %v, want that it has no answer of m5 yet", c.err)
+		}
+		fx.each((*redlocktest.Master).Thaw)
+		time.Sleep(time.Second)
+		fx.wantHolders(t, "k", "w x y z -")
+	})
+}
