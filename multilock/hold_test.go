@@ -2,10 +2,13 @@ package multilock
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -54,6 +57,37 @@ func TestUnlockCountsMastersThatNeverHadIt(t *testing.T) {
 			t.Errorf("Unlock of what one master of three had = %v, want ErrLost", err)
 		}
 	})
+}
+
+// Two holds that are joined have the larger token, and so does a master that a renewal heals: or the last of those that
+// the client has for what it keeps.
+func TestJoinedTokenIsHealed(t *testing.T) {
+	for name, ahead := range map[string]int64{"below what is kept": -1, "of those kept": attempt.Range / 2, "beyond": 2 * attempt.Range} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				fx.m.Keep(lease)
+				synctest.Wait()
+				second := newFixture(t, 3, 0)
+				a := fx.take(t, fx.m, "k")
+				second.each(func(m *redlocktest.Master) { m.Set("redlock_fence:{k}", fmt.Sprint(a.Token()+ahead-1)) })
+				b := second.take(t, second.m, "k")
+				token, last := max(a.Token(), b.Token()), a.Token()+attempt.Range-1
+				if err := Join(t.Context(), a, b); err != nil || a.Token() != token || b.Token() != token {
+					t.Errorf("Join = %v with tokens %d and %d, want %d for both", err, a.Token(), b.Token(), token)
+				}
+				heals := func(fx *fixture, h *Hold, want int64) {
+					t.Helper()
+					fx.Master(0).FlushAll()
+					check.OK(t, h.Extend(t.Context(), entryOf(h), lease))
+					synctest.Wait()
+					check.Equal(t, fx.Master(0).Get("redlock_fence:{k}"), fmt.Sprint(want), "counter of a master that was flushed")
+					unlock(t, h)
+				}
+				heals(fx, a, max(token, last))
+				heals(second, b, token)
+			})
+		})
+	}
 }
 
 // Two holds that are joined have the larger token, and are lost together. One whose other half has ended
