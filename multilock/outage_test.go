@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
 )
 
@@ -61,5 +63,22 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 		if n := len(fx.m.unrenewed.lacks); n > 0 {
 			t.Errorf("%d holds are remembered that have ended, want none", n)
 		}
+	})
+}
+
+// A renewal that fails when its hold has been given back is no outage: nobody would tell the log of its end.
+func TestNoOutageOfWhatHasEnded(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.lock(t, watched())
+		time.Sleep(attempt.RenewEvery(lease) - time.Millisecond)
+		fx.Master(0).Freeze()
+		fx.Master(1).Freeze()
+		time.Sleep(2 * time.Millisecond)
+		hold.end(poll.ErrNotHeld)
+		time.Sleep(time.Second)
+		if lines := fx.log.lines("renewal failed"); len(lines) > 0 || len(fx.m.unrenewed.lacks) > 0 {
+			t.Errorf("the log has %q, and %d holds are remembered; want nothing", lines, len(fx.m.unrenewed.lacks))
+		}
+		fx.each((*redlocktest.Master).Thaw)
 	})
 }

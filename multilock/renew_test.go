@@ -7,7 +7,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
 )
 
 // Renewals: several holds in one script call, a vote on each, and healing.
@@ -44,6 +48,88 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 				t.Errorf("k%d: told %v, want that two masters have another owner of it", i, why)
 			}
 		}
+	})
+}
+
+// What a master says of one of several holds is a yes, a no, or an error, by which nothing is known of it.
+func TestRenewedIsAYesANoOrAnError(t *testing.T) {
+	says := []struct {
+		script.Renewed
+		want script.Outcome
+	}{
+		{script.Extended, script.Done}, {script.Healed, script.Done},
+		{script.Absent, script.Refused}, {script.Foreign, script.Refused}, {script.NotLock, script.Refused},
+		{script.Errored, script.Failed},
+	}
+	a := script.Answer{Outcome: script.Done}
+	for _, tt := range says {
+		a.Renewed = append(a.Renewed, tt.Renewed)
+	}
+	for i, tt := range says {
+		check.Equal(t, renewed(a, i).Outcome, tt.want, "where a master says %d of a hold", tt.Renewed)
+		check.Equal(t, renewed(script.Answer{Outcome: script.Unknown}, i).Outcome, script.Unknown, "where it says nothing")
+	}
+}
+
+// A hold that was entered for a longer lease is renewed to that, whatever those are that are renewed with it: what it
+// counts on is no more than what the masters have.
+func TestEnteredForALongerLease(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		enter := func(lease time.Duration) *Hold {
+			req := watched()
+			req.Owner, req.Lease = t, lease
+			return fx.lock(t, req)
+		}
+		hold := enter(lease)
+		time.Sleep(time.Second)
+		enter(3 * lease)
+		for range 20 {
+			time.Sleep(lease / 5)
+			synctest.Wait()
+			left, has := hold.Remaining(), fx.Master(0).TTL("k")
+			if left > has || has <= lease {
+				t.Fatalf("%v is left of it, and %v of its lease of %v at a master", left, has, 3*lease)
+			}
+		}
+		hold.end(poll.ErrNotHeld)
+	})
+}
+
+// An Extend that fails is no renewal that does: the log says nothing of it, nor of an outage that would be over, and
+// what a fixed lease ends for is that it is over.
+func TestAnExtendThatFails(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fixed := fx.take(t, fx.m, "fixed")
+		renewed := fx.lock(t, watched())
+		two := func(f func(*redlocktest.Master)) { f(fx.Master(0)); f(fx.Master(1)) }
+		extend := func(h *Hold) {
+			t.Helper()
+			if err := h.Extend(t.Context(), entryOf(h), lease); !errors.Is(err, poll.ErrNoQuorum) {
+				t.Errorf("Extend = %v, want ErrNoQuorum", err)
+			}
+		}
+		two((*redlocktest.Master).Freeze)
+		extend(fixed)
+		extend(renewed)
+		if lines := fx.log.lines("renewal failed"); len(lines) > 0 {
+			t.Errorf("the log has %q of an Extend", lines)
+		}
+		time.Sleep(attempt.RenewEvery(lease))
+		if lines := fx.log.lines("renewal failed"); len(lines) == 0 {
+			t.Error("the log has nothing of a renewal that failed")
+		}
+		extend(renewed)
+		if lines := fx.log.lines("succeed again"); len(lines) > 0 {
+			t.Errorf("the log has %q in the outage", lines)
+		}
+		two((*redlocktest.Master).Thaw)
+		e := entryOf(fixed)
+		time.Sleep(lease)
+		synctest.Wait()
+		if e.wantEnded(t, poll.ErrLost); errors.Is(e.told()[0], poll.ErrNoQuorum) {
+			t.Errorf("a fixed lease ended with %v, want nothing of an outage", e.told()[0])
+		}
+		unlock(t, renewed)
 	})
 }
 
