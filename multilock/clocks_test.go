@@ -257,6 +257,20 @@ func TestClockThatStoodStill(t *testing.T) {
 	}
 }
 
+// A hold ends as soon as it is known that the clock stood still, and not when the watchdog looks the next time.
+func TestLagEndsHoldsAtOnce(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		e := entryOf(hold)
+		fx.m.Gained(0, time.Minute)
+		synctest.Wait()
+		e.wantAlive(t)
+		fx.m.Gained(1, time.Minute)
+		synctest.Wait()
+		e.wantEnded(t, poll.ErrLost)
+	})
+}
+
 // Who holds a lock learns at once that a majority of the masters has restarted without it, and that it still
 // has the lock where a minority has.
 func TestRestartIsLookedAtOnce(t *testing.T) {

@@ -77,6 +77,7 @@ func TestEnterNeedsAMajority(t *testing.T) {
 			t.Fatalf("Lock with the hold at one master of three = %v, want a new hold", err)
 		}
 		req.Entry.(*entry).wantEnded(t, poll.ErrLost)
+		entryOf(next).wantAlive(t) // it was not inside when that hold ended
 		fx.wantHolders(t, "k", next.Owner()+" "+next.Owner()+" "+next.Owner())
 		if next.Token() <= hold.Token() {
 			t.Errorf("token %d after %d, want a larger one", next.Token(), hold.Token())

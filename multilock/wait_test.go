@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,5 +209,27 @@ func TestFirstToWaitKeepsItsPlace(t *testing.T) {
 		unlock(t, first.wantHold(t, "first"))
 		time.Sleep(time.Second)
 		unlock(t, second.wantHold(t, "after it"))
+	})
+}
+
+// A hold that was handed off, and whose token the masters had to agree on, ends when its validity does, whatever its timer
+// was set for while it waited.
+func TestHandedOffEndsInTime(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		holder := fx.take(t, fx.another(t), "k")
+		c := begin(t, fx.m, patient("k"))
+		time.Sleep(time.Second)
+		for i, m := range fx.Masters() {
+			m.Set("redlock_fence:{k}", fmt.Sprint(7_000_000_000_000_000+10*i))
+		}
+		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		unlock(t, holder)
+		time.Sleep(50 * time.Millisecond)
+		if got := c.wantHold(t, "handed off").Token(); got < 7_000_000_000_000_010 {
+			t.Errorf("token %d, want one of the larger ones", got)
+		}
+		time.Sleep(lease)
+		synctest.Wait()
+		c.entry.wantEnded(t, poll.ErrLost)
 	})
 }

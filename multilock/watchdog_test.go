@@ -92,6 +92,41 @@ func TestRenewalsForSeveralLeases(t *testing.T) {
 	})
 }
 
+// A renewal that is put off, or is due at once, changes its place among those that are scheduled.
+func TestRenewalsAreMadeInOrder(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		long := func(key string) Request {
+			req := watched()
+			req.Key, req.Lease = key, 20*lease
+			return req
+		}
+		fx.m.subscribe()
+		holder := fx.take(t, fx.m, "handed off")
+		req := long("handed off")
+		req.Wait = true
+		waits := begin(t, fx.m, req)
+		time.Sleep(time.Second)
+		short := fx.lock(t, watched())
+		unlock(t, holder)
+		last := waits.wantHold(t, "handed off") // it is renewed soon, and then not for long
+		time.Sleep(lease)
+		entryOf(short).wantAlive(t)
+
+		doubted := fx.lock(t, long("doubted"))
+		time.Sleep(time.Second)
+		left := doubted.Remaining()
+		fx.m.Restarted(0)
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if doubted.Remaining() <= left {
+			t.Error("a hold was not renewed at once that a master may have forgotten")
+		}
+		for _, h := range []*Hold{short, last, doubted} {
+			unlock(t, h)
+		}
+	})
+}
+
 // asleep runs f with a client, and a function that has holds end by a suspend: their validity is over, and no
 // timer has moved. It is no parallel test: what others know of suspends changes.
 func asleep(t *testing.T, f func(t *testing.T, fx *fixture, suspend func(...*Hold))) {
