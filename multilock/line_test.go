@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
@@ -91,6 +92,27 @@ func TestCostOfAHandOver(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A renewal that is due soon takes along who begins to wait for the lock meanwhile, and has asked nobody yet.
+func TestARenewalTakesCallersAlong(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		holder := fx.take(t, fx.another(t), "k")
+		c := begin(t, fx.m, patient("k"))
+		time.Sleep(time.Second)
+		unlock(t, holder)
+		hold, next := c.wantHold(t, "handed off"), begin(t, fx.m, patient("k"))
+		before := strings.Join(fx.queues(), "")
+		time.Sleep(attempt.Usual.TopUp)
+		synctest.Wait()
+		for i, q := range fx.queues() {
+			if before != "" || !strings.HasPrefix(q, fx.m.owners.client) {
+				t.Errorf("queue of m%d = %q with the renewal, and there was %q before; want the caller then, and nobody before", i+1, q, before)
+			}
+		}
+		next.cancel()
+		unlock(t, hold)
+	})
 }
 
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
