@@ -35,6 +35,32 @@ func TestOneUnackedReleaseForEachOwner(t *testing.T) {
 	})
 }
 
+// TestUnackedReleasesOutliveConnections: those that a connection had no time to write go with the next one.
+func TestUnackedReleasesOutliveConnections(t *testing.T) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		const releases = 3 * firstWindow
+		killAndWait(t, m, n)
+		for i := range releases {
+			send(n, ownerNumber(i).Release(1, 0))
+		}
+		linked := func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.link != nil && n.link.inFlight.len() > 0
+		}
+		m.Delay(time.Second / 4) // the handshake and no release is answered by the time it is killed
+		m.Restart()
+		waitUntil(t, 5*time.Second, linked)
+		m.Kill()
+		waitUntil(t, time.Second, func() bool { return !linked() })
+		check.Equal(t, n.unackedCount(), releases, "unacknowledged")
+		m.Delay(0)
+		m.Restart()
+		waitUntil(t, time.Second, n.isUp)
+		check.Equal(t, n.unackedCount(), 0, "unacknowledged then")
+	})
+}
+
 // TestUnackedReleasesInOrder: they are sent again in the order of their Sends.
 func TestUnackedReleasesInOrder(t *testing.T) {
 	n := new(Node)
