@@ -73,20 +73,30 @@ func TestABurstIsSpread(t *testing.T) {
 	})
 }
 
-// Renewals for another lease go in a call of their own.
+// Renewals for another lease go in a call of their own: in one, and not in one for each.
 func TestRenewalsForSeveralLeases(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		var holds []*Hold
-		for i, lease := range []time.Duration{lease, 2 * lease, lease} {
+		const n = batch / 2 // more would be spread
+		for i := range 2 * n {
 			req := watched()
-			req.Key, req.Lease = fmt.Sprint("k", i), lease
-			hold := fx.lock(t, req)
-			holds = append(holds, hold)
+			req.Key = fmt.Sprint("k", i)
+			if i >= n {
+				req.Lease = 2 * lease
+			}
+			fx.lock(t, req)
+			time.Sleep(time.Millisecond)
 		}
-		time.Sleep(6 * lease)
-		for i, most := range []time.Duration{lease, 2 * lease, lease} {
-			if left := holds[i].Remaining(); left < most/2 || left > most {
-				t.Errorf("%q is valid for %v, want half of %v to all of it", holds[i].Name(), left, most)
+		both := 2 * attempt.RenewEvery(lease) // when all of them are due
+		time.Sleep(both - time.Second)
+		before := fx.Master(0).Calls("EVALSHA")
+		time.Sleep(2 * time.Second)
+		if got := fx.Master(0).Calls("EVALSHA") - before; got != 2 {
+			t.Errorf("%d script calls for %d holds of two leases, want 2", got, 2*n)
+		}
+		time.Sleep(5 * lease)
+		for _, h := range fx.m.holds() {
+			if left, most := h.Remaining(), h.d.state.Lease; left < most/2 || left > most {
+				t.Errorf("%q is valid for %v, want half of %v to all of it", h.Name(), left, most)
 			}
 		}
 	})
