@@ -90,6 +90,24 @@ func TestJoinedTokenIsHealed(t *testing.T) {
 	}
 }
 
+// A master that lacks the hold does not raise its counter for it, and is none of those that agree on a token.
+func TestJoinNeedsAMajority(t *testing.T) {
+	for lost, want := range []error{nil, nil, poll.ErrNoQuorum} {
+		inBubble(t, 3, func(t *testing.T, fx *fixture) {
+			second := newFixture(t, 3, 0)
+			second.each(func(m *redlocktest.Master) { m.Set("redlock_fence:{k}", "7000000000000000") })
+			a, b := fx.take(t, fx.m, "k"), second.take(t, second.m, "k")
+			before := a.Token()
+			for i := range lost {
+				fx.Master(i).Del("k")
+			}
+			if err := Join(t.Context(), a, b); !errors.Is(err, want) || (a.Token() == before) != (want != nil) {
+				t.Errorf("Join with %d of three masters without the hold = %v, and its token was %d, and is %d; want %v", lost, err, before, a.Token(), want)
+			}
+		})
+	}
+}
+
 // Two holds that are joined have the larger token, and are lost together. One whose other half has ended
 // is not joined with the next.
 func TestJoin(t *testing.T) {

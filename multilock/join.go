@@ -51,7 +51,7 @@ func (h *Hold) raiseTo(ctx context.Context, token int64) error {
 	h.d.mu.Lock()
 	owner, lease := h.d.owner, h.d.state.Lease
 	if token <= h.d.state.Last() {
-		h.token = max(h.token, token)
+		h.token = token
 		h.d.mu.Unlock()
 		return nil
 	}
