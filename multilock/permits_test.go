@@ -13,23 +13,59 @@ import (
 
 // Where callers stand that want a permit, and what they are told.
 
-// A caller begins at the slot that the client gave back last, if it is one of those that it may have.
+// A caller begins at the slot that the client gave back last, if it is one of those that it may have. Otherwise it looks,
+// unless it is the first to stand, or there is one slot only.
 func TestWhereACallerBegins(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.m.hot.freed(1)
 		for _, tt := range []struct {
-			given         []int
-			permits, want int
+			given                   []int
+			standing, permits, want int
 		}{
-			{nil, 3, -1},
-			{nil, 1, 0},
-			{[]int{0, 2}, 3, 2},
-			{[]int{0, 2}, 2, 0},
-			{[]int{2}, 2, -1},
+			{nil, 2, 3, -1},
+			{nil, 1, 3, 1},
+			{nil, 2, 1, 0},
+			{[]int{0, 2}, 2, 3, 2},
+			{[]int{0, 2}, 2, 2, 0},
+			{[]int{2}, 2, 2, -1},
 		} {
-			s := &semaphore{m: fx.m, given: tt.given}
+			s := &semaphore{m: fx.m, given: tt.given, standing: make([]*stander, tt.standing)}
 			if got := s.beginLocked(tt.permits); got != tt.want {
-				t.Errorf("of %d, when %v were given back: slot %d, want %d", tt.permits, tt.given, got, tt.want)
+				t.Errorf("one of %d that stand, of %d permits, when %v were given back: slot %d, want %d", tt.standing, tt.permits, tt.given, got, tt.want)
 			}
+		}
+	})
+}
+
+// Callers that wait for permits look once, and again from time to time. Nothing is known of the semaphore any more when
+// none has waited for a while.
+func TestCallersForPermitsLookSeldom(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		const permits, callers = 2, 4
+		for i := range permits {
+			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", i), id("x"), "1") })
+		}
+		req := patient("k")
+		req.Permits = permits
+		before := fx.calls()
+		var calls []*call
+		for range callers {
+			req.Entry = new(entry)
+			calls = append(calls, begin(t, fx.m, req))
+		}
+		time.Sleep(10 * time.Second)
+		if got := (fx.calls() - before) / 3; got > 50*callers {
+			t.Errorf("%d script calls on each master in ten seconds of %d callers, want 50 of each at most", got, callers)
+		}
+		for _, c := range calls {
+			c.cancel()
+		}
+		unsubscribed := fx.Master(0).Calls("UNSUBSCRIBE")
+		time.Sleep(lingers + time.Second)
+		fx.m.mu.Lock()
+		defer fx.m.mu.Unlock()
+		if got := fx.Master(0).Calls("UNSUBSCRIBE") - unsubscribed; len(fx.m.semaphores) != 0 || got != 1 {
+			t.Errorf("%d semaphores are known, and %d channels were left; want none, and one", len(fx.m.semaphores), got)
 		}
 	})
 }
@@ -50,7 +86,7 @@ func TestEachLookAsks(t *testing.T) {
 	})
 }
 
-// A hint goes from a caller that leaves to one that stands.
+// A hint goes to nobody if one stands there already, and from a caller that leaves to one that stands.
 func TestAHintOutlivesItsCaller(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		var all []*stander
@@ -59,7 +95,13 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 			p.join()
 			all = append(all, p)
 		}
-		all[0].s.hintLocked(1)
+		s := all[0].s
+		all[1].stands = []stand{{slot: 1}}
+		if s.hintLocked(1); all[0].hint >= 0 {
+			t.Error("a caller is to go where another one stands")
+		}
+		all[1].stands = nil
+		s.hintLocked(1)
 		all[0].leave()
 		if all[1].hint != 1 || len(all[1].woken) != 1 {
 			t.Errorf("the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].woken))
