@@ -53,7 +53,7 @@ func (c *Attempt) renew(conf *Config, now clock.Instant, ev *Event, out *Effects
 
 // told counts the answer of a master to a round about what is held, or was.
 func (c *Attempt) told(conf *Config, now clock.Instant, r *Round, ev *Event, out *Effects) {
-	if ev.Outcome == Yes && c.has() && r.Command != Release {
+	if ev.Outcome == Yes && c.has() { // a release is sent by whoever has it no more
 		c.vote(now, ev.Master, deadline(r.Sent, r.Lease), false)
 		c.revalue(conf, now)
 	}
@@ -69,7 +69,7 @@ func (c *Attempt) told(conf *Config, now clock.Instant, r *Round, ev *Event, out
 	}
 	out.Settled, out.Result = r.Number, result
 	switch {
-	case result == Denied && c.has():
+	case result == Denied:
 		c.end(conf, now, Lost, out)
 	case c.State != Held:
 	case r.Command == Count:
