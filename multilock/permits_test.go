@@ -17,7 +17,7 @@ import (
 // unless it is the first to stand, or there is one slot only.
 func TestWhereACallerBegins(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.m.hot.freed(1)
+		fx.m.nextSlot.freed(1)
 		for _, tt := range []struct {
 			given                   []int
 			standing, permits, want int
