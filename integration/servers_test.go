@@ -12,7 +12,7 @@ import (
 )
 
 // TestServers: what asks masters for everything passes on each server that Debian has, and on masters of three
-// kinds together, also while they are harmed. docs/servers.md says which versions these were.
+// kinds together, also while they are harmed. docs/operations.md#servers says which versions these were.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	const tests = "TestSetUp|TestPermissions|TestDoctor|TestRedissonBesideUs|TestRestartKeepsAll"
