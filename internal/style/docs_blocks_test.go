@@ -44,7 +44,7 @@ func blocksOf(t *testing.T, page string) (blocks []block) {
 		}
 	}
 	if open != nil {
-		t.Errorf("%s:%d: the block has no end", page, open.line-1)
+		t.Errorf("%s:%d: the block has no end: close it with three backquotes", page, open.line-1)
 	}
 	return blocks
 }
@@ -54,7 +54,7 @@ func TestDocsNameLanguages(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, b := range blocksOf(t, page) {
 			if !slices.Contains(languages, b.lang) {
-				t.Errorf("%s:%d: the language of the block is %q, want one of %q", b.page, b.line-1, b.lang, languages)
+				t.Errorf("%s:%d: the language of the block is %q: write one of %q behind the fence", b.page, b.line-1, b.lang, languages)
 			}
 		}
 	}
@@ -102,7 +102,7 @@ func TestDocsCompileLong(t *testing.T) {
 	for module, sources := range overlays {
 		if len(sources) > 0 {
 			for _, complaint := range compile(t, module, sources) {
-				t.Error(complaint)
+				t.Errorf("%s: correct the block, or declare what it uses in internal/style/testdata/docs", complaint)
 			}
 		}
 	}

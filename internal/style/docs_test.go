@@ -37,7 +37,7 @@ func TestDocsNameTests(t *testing.T) {
 		}
 		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(strings.Join(proseLines(read(t, file)), "\n"), -1) {
 			if !strings.Contains(code.String(), "\nfunc "+name+"(") {
-				t.Errorf("%s: there is no %s", file, name)
+				t.Errorf("%s names %s, and there is no such test: name the one that shows this now", file, name)
 			}
 		}
 	}
@@ -61,19 +61,19 @@ func TestDocsNameCode(t *testing.T) {
 				continue // only a word for it
 			}
 			if !slices.Contains(there, file) {
-				t.Errorf("%s: there is no %s", page, file)
+				t.Errorf("%s names %s, and there is no such file: name where that is now", page, file)
 				continue
 			}
 			for _, name := range names.FindAllStringSubmatch(match[2], -1) {
 				named++
 				if !declares(read(t, file), name[1]) {
-					t.Errorf("%s: %s has no %s", page, file, name[1])
+					t.Errorf("%s: %s declares no %s: name what takes that step now, of a method as Type.method", page, file, name[1])
 				}
 			}
 		}
 	}
 	if named < 50 {
-		t.Errorf("the pages name %d functions: this test looks in the wrong way", named)
+		t.Errorf("the pages name %d functions, fewer than 50: mend the pattern of this test", named)
 	}
 }
 
@@ -120,15 +120,15 @@ func TestDocsLinks(t *testing.T) {
 				switch {
 				case isFolder && anchor == "":
 				case !slices.Contains(there, file):
-					t.Errorf("%s:%d: there is no %s", page, i+1, file)
+					t.Errorf("%s:%d links to %s, and there is no such file: correct the link", page, i+1, file)
 				case anchor != "" && !slices.Contains(anchors(read(t, file)), anchor):
-					t.Errorf("%s:%d: %s has no heading #%s", page, i+1, file, anchor)
+					t.Errorf("%s:%d: %s has no heading #%s: link to one of %q", page, i+1, file, anchor, anchors(read(t, file)))
 				}
 			}
 		}
 	}
 	if found < 50 {
-		t.Errorf("the pages have %d links: this test looks in the wrong way", found)
+		t.Errorf("the pages have %d links, fewer than 50: mend the pattern of this test", found)
 	}
 }
 
@@ -189,7 +189,7 @@ func TestDocsShell(t *testing.T) {
 			parse := exec.CommandContext(t.Context(), "sh", "-n")
 			parse.Stdin = strings.NewReader(b.code)
 			if out, err := parse.CombinedOutput(); err != nil {
-				t.Errorf("%s:%d: sh -n: %v: %s", b.page, b.line, err, out)
+				t.Errorf("%s:%d: no shell can read this block; make it text if it is no script: %v: %s", b.page, b.line, err, out)
 			}
 			for i, line := range strings.Split(b.code, "\n") {
 				line, _, _ = strings.Cut(line, " #")
@@ -202,7 +202,7 @@ func TestDocsShell(t *testing.T) {
 					folder = strings.Trim(words[1], "&;") + "/"
 				}
 				if words[0] == "make" && !slices.ContainsFunc(targets, func(target []string) bool { return target[1] == words[1] }) {
-					t.Errorf("%s:%d: the Makefile has no target %s", b.page, b.line+i, words[1])
+					t.Errorf("%s:%d: the Makefile has no target %s: make help lists them", b.page, b.line+i, words[1])
 				}
 				if !strings.Contains(line, "go run ") && !strings.Contains(line, "go test ") && !strings.Contains(line, "go install ") {
 					continue
@@ -210,14 +210,14 @@ func TestDocsShell(t *testing.T) {
 				for _, match := range local.FindAllStringSubmatch(line, -1) {
 					name := folder + strings.TrimSuffix(strings.TrimPrefix(match[1], "./"), "...")
 					if !slices.ContainsFunc(there, func(f string) bool { return strings.HasPrefix(f, name) }) {
-						t.Errorf("%s:%d: there is no %s", b.page, b.line+i, name)
+						t.Errorf("%s:%d runs %s, which is not there: correct the path, or the cd before it", b.page, b.line+i, name)
 					}
 				}
 			}
 		}
 	}
 	if lines < 10 {
-		t.Errorf("the pages have %d lines of shell: this test looks in the wrong way", lines)
+		t.Errorf("the pages have %d lines of shell, fewer than 10: mend the pattern of this test", lines)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestEverySymbolHasAnExampleLong(t *testing.T) {
 	for _, public := range []string{"redlock", "redlockadmin"} {
 		examples, err := filepath.Glob(public + "/example*_test.go")
 		if err != nil || len(examples) == 0 {
-			t.Fatalf("there are no examples of %s: %v", public, err)
+			t.Fatalf("there are no examples of %s in %s/example*_test.go: %v", public, public, err)
 		}
 		maps.Copy(used, usedIn(t, ".", examples))
 	}
@@ -248,13 +248,13 @@ func TestEverySymbolHasAnExampleLong(t *testing.T) {
 		check.OK(t, err)
 		symbols := symbolsOf(pkg)
 		if len(symbols) < least {
-			t.Errorf("%d symbols of %s were found: this test looks in the wrong way", len(symbols), public)
+			t.Errorf("%d symbols of %s were found, fewer than %d: mend symbolsOf", len(symbols), public, least)
 		}
 		for _, symbol := range symbols {
 			_, method, _ := strings.Cut(symbol, ".")
 			called := slices.Contains([]string{"Error", "Unwrap", "String"}, method) || slices.Contains([]string{"Terms.Publish", "Terms.Text"}, symbol)
 			if !used[symbol] && !called {
-				t.Errorf("%s.%s is in no example", public, symbol)
+				t.Errorf("%s.%s is in no example: use it in %s/example*_test.go, or in a program of examples", public, symbol, public)
 			}
 		}
 	}

@@ -63,15 +63,15 @@ func TestPagesAreShort(t *testing.T) {
 		n := wordsOf(read(t, page))
 		all += n
 		if n > limits[page] {
-			t.Errorf("%s has %d words, its limit is %d", page, n, limits[page])
+			t.Errorf("%s has %d words, its limit is %d: cut what another page says too and link there; a page of its own needs a row in limits", page, n, limits[page])
 		}
 	}
 	if all > allWords {
-		t.Errorf("the pages have %d words, more than %d", all, allWords)
+		t.Errorf("the pages have %d words, more than %d: cut what stands twice", all, allWords)
 	}
 	for page := range limits {
 		if !slices.Contains(pages(t), page) {
-			t.Errorf("%s has a limit, and is not there", page)
+			t.Errorf("%s has a limit, and is not there: take its row out of limits", page)
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestPagesForReadersNameNoCode(t *testing.T) {
 		}
 		for i, line := range proseLines(read(t, page)) {
 			if name := code.FindString(line); name != "" {
-				t.Errorf("%s:%d names %s", page, i+1, name)
+				t.Errorf("%s:%d names %s, which means nothing to a user: say what it does, or move that to docs/design", page, i+1, name)
 			}
 		}
 	}
@@ -127,7 +127,7 @@ func TestEnglish(t *testing.T) {
 		text := strings.Join(strings.Fields(strings.Join(proseLines(read(t, page)), " ")), " ")
 		for _, h := range habits {
 			if at := regexp.MustCompile(h.now).FindStringIndex(text); at != nil {
-				t.Errorf("%s: %q; better: %s", page, text[max(0, at[0]-20):min(len(text), at[1]+20)], h.better)
+				t.Errorf("%s: %q is not what an English speaker would write; better: %s", page, text[max(0, at[0]-20):min(len(text), at[1]+20)], h.better)
 			}
 		}
 	}
@@ -147,22 +147,22 @@ func TestNamedPages(t *testing.T) {
 		for _, match := range named.FindAllStringSubmatch(read(t, file), -1) {
 			found++
 			if !slices.Contains(files(t), match[1]) {
-				t.Errorf("%s: there is no %s", file, match[1])
+				t.Errorf("%s: there is no %s: name the page that has this now", file, match[1])
 				continue
 			}
 			sections := anchors(read(t, match[1]))
 			if match[2] != "" && !slices.Contains(sections, match[2][1:]) {
-				t.Errorf("%s: %s has no section %s", file, match[1], match[2])
+				t.Errorf("%s: %s has no section %s: name one of %q", file, match[1], match[2], sections)
 			}
 			for _, title := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(match[3], -1) {
 				if !slices.Contains(sections, strings.ReplaceAll(strings.ToLower(title[1]), " ", "-")) {
-					t.Errorf("%s: %s has no section %q", file, match[1], title[1])
+					t.Errorf("%s: %s has no section %q: name one of %q", file, match[1], title[1], sections)
 				}
 			}
 		}
 	}
 	if found < 50 {
-		t.Errorf("%d pages are named: this test looks in the wrong way", found)
+		t.Errorf("%d pages are named, fewer than 50: mend the pattern of this test", found)
 	}
 }
 
@@ -189,13 +189,13 @@ func TestLogMessages(t *testing.T) {
 				}
 			}
 			if !known {
-				t.Errorf("%s logs %q, which docs/troubleshooting.md does not have", file, match[1])
+				t.Errorf("%s logs %q: give it a row in docs/troubleshooting.md, what the log says", file, match[1])
 			}
 		}
 	}
 	for begin, logged := range listed {
 		if !logged {
-			t.Errorf("docs/troubleshooting.md has %q, which nobody logs", begin)
+			t.Errorf("docs/troubleshooting.md has %q, which nobody logs: take it out", begin)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestFigures(t *testing.T) {
 				shown := figure.FindAllString(line[begin:at[0]], -1)
 				begin = at[1]
 				if len(shown) < len(columns) {
-					t.Errorf("%s:%d: %d figures for %q", page, i+1, len(shown), columns)
+					t.Errorf("%s:%d: %d figures for the columns %q: give one before the comment for each, or – where there is none", page, i+1, len(shown), columns)
 					continue
 				}
 				shown = shown[len(shown)-len(columns):]
@@ -226,14 +226,14 @@ func TestFigures(t *testing.T) {
 					if want, ok := results[trial+"; "+row][column]; shown[c] == "–" && (!ok || want == "–") {
 						continue // it did not take part
 					} else if !ok || !same(shown[c], want, row) {
-						t.Errorf("%s:%d: %s of %s in %s is %q, and the page says %q", page, i+1, row, column, trial, want, shown[c])
+						t.Errorf("%s:%d: %s of %s in %s is %q in bench/RESULTS.md, and the page says %q: correct the page, or the trial, row and column in its comment", page, i+1, row, column, trial, want, shown[c])
 					}
 				}
 			}
 		}
 	}
 	if quoted < 40 {
-		t.Errorf("%d figures are quoted: this test looks in the wrong way", quoted)
+		t.Errorf("%d figures are quoted, fewer than 40: mend the pattern of this test", quoted)
 	}
 }
 
