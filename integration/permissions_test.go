@@ -103,7 +103,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, prefix, name string, urls
 			next, e = clients[(i+1)%2].Lock(ctx, name)
 			got <- e
 		}()
-		if failed("a waiter in the queue", f.queued(hold, queueOf(key), 1)) || failed("Unlock", hold.Unlock(ctx)) || failed("Lock passed on", <-got) {
+		if failed("a waiter in the queue", f.queued(ctx, hold, queueOf(key), 1)) || failed("Unlock", hold.Unlock(ctx)) || failed("Lock passed on", <-got) {
 			return err
 		}
 		hold = next
@@ -189,7 +189,7 @@ func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Cli
 		next, e = clients[1].Lock(ctx, name, redlock.Permits(1))
 		got <- e
 	}()
-	err = f.waits(hold, admin, name)
+	err = f.waits(ctx, hold, admin, name)
 	if err := errors.Join(err, hold.Unlock(ctx), other.Unlock(ctx), <-got); err != nil {
 		return fmt.Errorf("a permit that is handed off: %w", err)
 	}
@@ -205,9 +205,7 @@ func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Cli
 
 // waits returns once a majority of the masters has somebody who waits for a permit, of which hold is one. Nobody waits
 // any more once that is lost.
-func (f *fleet) waits(hold *redlock.Hold, admin *redlockadmin.Admin, name string) error {
-	ctx, cancel := context.WithTimeout(hold.Context(), time.Minute)
-	defer cancel()
+func (f *fleet) waits(ctx context.Context, hold *redlock.Hold, admin *redlockadmin.Admin, name string) error {
 	for {
 		seen, err := admin.InspectSemaphore(ctx, name)
 		full := 0
@@ -219,17 +217,15 @@ func (f *fleet) waits(hold *redlock.Hold, admin *redlockadmin.Admin, name string
 		switch {
 		case full > len(f.masters)/2:
 			return nil
-		case ctx.Err() != nil:
-			return fmt.Errorf("nobody waits for a permit of %s: %w", name, errors.Join(err, context.Cause(ctx)))
+		case ctx.Err() != nil, hold.Context().Err() != nil:
+			return fmt.Errorf("nobody waits for a permit of %s: %w", name, errors.Join(err, ctx.Err(), context.Cause(hold.Context())))
 		}
 	}
 }
 
 // queued waits until a majority of the masters have at least many waiters in the queue for what hold has, which must
 // not be lost meanwhile. On the others a waiter may already have a vote, since the lock was free there for a moment.
-func (f *fleet) queued(hold *redlock.Hold, queue string, many int) error {
-	ctx, cancel := context.WithTimeout(hold.Context(), time.Minute)
-	defer cancel()
+func (f *fleet) queued(ctx context.Context, hold *redlock.Hold, queue string, many int) error {
 	for {
 		full := 0
 		for _, m := range f.masters {
@@ -242,7 +238,9 @@ func (f *fleet) queued(hold *redlock.Hold, queue string, many int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("only %d masters have %d waiters in %s: %w", full, many, queue, context.Cause(ctx))
+			return fmt.Errorf("only %d masters have %d waiters in %s: %w", full, many, queue, ctx.Err())
+		case <-hold.Context().Done():
+			return fmt.Errorf("only %d masters have %d waiters in %s: %w", full, many, queue, context.Cause(hold.Context()))
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -24,8 +24,8 @@ const longestReturn = 2 * time.Second
 // look is what a process does to be established, for all callers that wait for it.
 type look struct {
 	done  chan struct{}
-	of    *Directory            // which it waits for
-	heard map[*Directory]*round // what the masters of each set said last, once done
+	of    *Directory           // which it waits for
+	heard map[*Directory]*step // what the masters of each set said last, once done
 }
 
 // Sets are those of a process, which is established at each by itself. It has one look at a time for all of them.
@@ -129,7 +129,7 @@ func (l *look) step(next map[*Directory]terms.Do) {
 	defer cancel()
 	var asked sync.WaitGroup
 	var mu sync.Mutex
-	l.heard = make(map[*Directory]*round)
+	l.heard = make(map[*Directory]*step)
 	l.of.sets.mu.Lock()
 	all := slices.Clone(l.of.sets.all)
 	l.of.sets.mu.Unlock()
@@ -154,9 +154,9 @@ func (l *look) step(next map[*Directory]terms.Do) {
 	asked.Wait()
 }
 
-// round is a step at the masters of one set.
-type round struct {
-	facts  terms.Round
+// step is what became of a step at the masters of one set.
+type step struct {
+	facts  terms.Step
 	text   string // that was published
 	ballot *poll.Ballot
 	rival  *rival // why the client is refused, nil if it is not
@@ -164,7 +164,7 @@ type round struct {
 
 // hear asks the masters of one set how others use them, and publishes its terms unless it only looks. It waits until
 // all have told, or a majority has a while ago.
-func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
+func (d *Directory) hear(ctx context.Context, do terms.Do) *step {
 	if do != terms.Stay {
 		d.All.Meet(ctx, longestLook)
 	}
@@ -194,7 +194,7 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	r := &round{facts: terms.Round{Sent: now, Of: d.All.Len(), Again: do == terms.Look}, text: own.Text()}
+	r := &step{facts: terms.Step{Sent: now, Of: d.All.Len(), Again: do == terms.Look}, text: own.Text()}
 	r.ballot, _ = p.Wait(enough)
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
@@ -207,9 +207,9 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *round {
 	return r
 }
 
-// heard takes in a round, and returns the next step. A client that is established keeps a record as well; one that
+// heard takes in a step, and returns the next step. A client that is established keeps a record as well; one that
 // is refused takes back what it published. What is gathered is written together with the lock that follows.
-func (d *Directory) heard(r *round, gathered bool) terms.Do {
+func (d *Directory) heard(r *step, gathered bool) terms.Do {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	r.facts.Now, r.facts.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)

@@ -29,8 +29,8 @@ const (
 	Look            // ask the same, and publish nothing: no step to a lock
 )
 
-// Round is a step that has ended.
-type Round struct {
+// Step is a step that has ended.
+type Step struct {
 	Sent, Now clock.Instant
 	Told, Of  int           // masters that told, or refuse to, which keeps nobody from a lock; of how many
 	Again     bool          // its terms are to be published at all: some told of others, it has met another master, or it only looked
@@ -82,7 +82,7 @@ func (s *Standing) First(now clock.Instant) Do {
 func (s *Standing) Begin(now clock.Instant) { s.until = now }
 
 // Heard takes in a step, and returns the next.
-func (s *Standing) Heard(r *Round, lease time.Duration) Do {
+func (s *Standing) Heard(r *Step, lease time.Duration) Do {
 	s.refused = r.Refused
 	switch {
 	case r.Refused:

@@ -127,13 +127,13 @@ func (w *walk) ask(c *member) {
 	w.after(w.upTo(2*time.Second), func() { w.run(c, func() { w.ask(c) }) })
 	if do := c.First(w.instant()); !c.busy && do != Ended {
 		c.busy = true
-		w.round(c, do)
+		w.step(c, do)
 	}
 }
 
-func (w *walk) round(c *member, did Do) {
+func (w *walk) step(c *member, did Do) {
 	own, by, life := w.own(c), c.name, Life(c.lease)
-	r := &Round{Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
+	r := &Step{Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
 	views, over := make([]View, len(c.list)), false
 	end := func() {
 		if over {
@@ -143,7 +143,7 @@ func (w *walk) round(c *member, did Do) {
 		r.Refused = len(Rivals(own, views, r.Now)) > 0
 		free := c.Free(r.Now, c.lease)
 		if do := c.Heard(r, c.lease); do != Ended {
-			w.round(c, do)
+			w.step(c, do)
 			return
 		}
 		switch {
