@@ -57,8 +57,11 @@ func TestRenewedIsAYesANoOrAnError(t *testing.T) {
 		script.Renewed
 		want script.Outcome
 	}{
-		{script.Extended, script.Done}, {script.Healed, script.Done},
-		{script.Absent, script.Refused}, {script.Foreign, script.Refused}, {script.NotLock, script.Refused},
+		{script.Extended, script.Done},
+		{script.Healed, script.Done},
+		{script.Absent, script.Refused},
+		{script.Foreign, script.Refused},
+		{script.NotLock, script.Refused},
 		{script.Errored, script.Failed},
 	}
 	a := script.Answer{Outcome: script.Done}

@@ -220,7 +220,7 @@ func TestHandedOffEndsInTime(t *testing.T) {
 		c := begin(t, fx.m, patient("k"))
 		time.Sleep(time.Second)
 		for i, m := range fx.Masters() {
-			m.Set("redlock_fence:{k}", fmt.Sprint(7_000_000_000_000_000+10*i))
+			m.Set("redlock_fence:{k}", fmt.Sprint(7_000_000_000_000_000+10*int64(i)))
 		}
 		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		unlock(t, holder)
