@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
@@ -96,7 +97,7 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		for i := range 3 {
 			fx.Master(i).Kill()
 		}
-		log := new(journal)
+		log := new(check.Output)
 		m := fx.client(t, node.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
 		c := begin(t, m, patient("k"))
 		_, err := m.Lock(t.Context(), request("k"))
@@ -124,7 +125,7 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 			}
 		}
 		c.wantWaiting(t, "a minority is there")
-		if lines := log.lines("waiting for a quorum"); len(lines) != 1 {
+		if lines := log.Lines("waiting for a quorum"); len(lines) != 1 {
 			t.Errorf("the log has %q, want one line that says so", lines)
 		}
 
@@ -134,7 +135,7 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
 			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
 		}
-		if lines := log.lines("quorum is back"); len(lines) != 1 {
+		if lines := log.Lines("quorum is back"); len(lines) != 1 {
 			t.Errorf("the log has %q, want one line that says so", lines)
 		}
 		unlock(t, hold)

@@ -1,7 +1,6 @@
 package multilock
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -41,7 +41,7 @@ const (
 type fixture struct {
 	*redlocktest.Fleet
 	m   *Masters
-	log *journal // of m
+	log *check.Output // of m
 }
 
 // inBubble runs f with n masters in a bubble, and fails if anything is left running.
@@ -69,7 +69,7 @@ func inGuardedBubble(t *testing.T, n int, guard time.Duration, f func(*testing.T
 
 func newFixture(t *testing.T, n int, guard time.Duration) *fixture {
 	t.Helper()
-	fx := &fixture{Fleet: redlocktest.Start(t, n), log: new(journal)}
+	fx := &fixture{Fleet: redlocktest.Start(t, n), log: new(check.Output)}
 	fx.m = fx.client(t, node.Config{Guard: guard, Logger: slog.New(slog.NewTextHandler(fx.log, nil))})
 	return fx
 }
@@ -106,30 +106,6 @@ func (fx *fixture) each(f func(*redlocktest.Master)) {
 	for _, m := range fx.Masters() {
 		f(m)
 	}
-}
-
-// journal is what is written to the log.
-type journal struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-// lines returns the lines that contain message.
-func (j *journal) lines(message string) (found []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for line := range strings.Lines(j.text.String()) {
-		if strings.Contains(line, message) {
-			found = append(found, line)
-		}
-	}
-	return found
 }
 
 // entry is an Entry that notes what it is told.

@@ -20,7 +20,7 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 		told := func(message string, least, most int, says string) {
 			t.Helper()
 			synctest.Wait()
-			lines := fx.log.lines(message)
+			lines := fx.log.Lines(message)
 			if len(lines) < least || len(lines) > most {
 				t.Errorf("%d lines say %q, want %d to %d:\n%s", len(lines), message, least, most, strings.Join(lines, ""))
 			}
@@ -76,7 +76,7 @@ func TestNoOutageOfWhatHasEnded(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		hold.end(poll.ErrNotHeld)
 		time.Sleep(time.Second)
-		if lines := fx.log.lines("renewal failed"); len(lines) > 0 || len(fx.m.unrenewed.lacks) > 0 {
+		if lines := fx.log.Lines("renewal failed"); len(lines) > 0 || len(fx.m.unrenewed.lacks) > 0 {
 			t.Errorf("the log has %q, and %d holds are remembered; want nothing", lines, len(fx.m.unrenewed.lacks))
 		}
 		fx.each((*redlocktest.Master).Thaw)

@@ -110,7 +110,7 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 	})
 }
 
-// Who has one slot does not have the semaphore: nobody is named.
+// The owner of one slot does not have the semaphore: nobody is named.
 func TestNobodyHasTheSemaphore(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })

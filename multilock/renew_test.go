@@ -114,15 +114,15 @@ func TestAnExtendThatFails(t *testing.T) {
 		two((*redlocktest.Master).Freeze)
 		extend(fixed)
 		extend(renewed)
-		if lines := fx.log.lines("renewal failed"); len(lines) > 0 {
+		if lines := fx.log.Lines("renewal failed"); len(lines) > 0 {
 			t.Errorf("the log has %q of an Extend", lines)
 		}
 		time.Sleep(attempt.RenewEvery(lease))
-		if lines := fx.log.lines("renewal failed"); len(lines) == 0 {
+		if lines := fx.log.Lines("renewal failed"); len(lines) == 0 {
 			t.Error("the log has nothing of a renewal that failed")
 		}
 		extend(renewed)
-		if lines := fx.log.lines("succeed again"); len(lines) > 0 {
+		if lines := fx.log.Lines("succeed again"); len(lines) > 0 {
 			t.Errorf("the log has %q in the outage", lines)
 		}
 		two((*redlocktest.Master).Thaw)

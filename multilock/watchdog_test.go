@@ -193,7 +193,7 @@ func TestLossAfterAnOutageThatIsOver(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		fx.each((*redlocktest.Master).Kill)
 		time.Sleep(2 * time.Second)
-		if len(fx.log.lines("renewal failed")) == 0 {
+		if len(fx.log.Lines("renewal failed")) == 0 {
 			t.Fatal("no renewal failed")
 		}
 		fx.each((*redlocktest.Master).RestartWithData)

@@ -135,7 +135,7 @@ func TestDoInsideDo(t *testing.T) {
 	})
 }
 
-// Who has a Hold enters its lock again, from anywhere, and the lock is free after the last Unlock.
+// The code that has a Hold enters its lock again, from anywhere, and the lock is free after the last Unlock.
 func TestEnter(t *testing.T) {
 	for kind, take := range map[string]func(*testing.T, *redlock.Client) *redlock.Hold{
 		"a writer's": func(t *testing.T, c *redlock.Client) *redlock.Hold { return lock(t, t.Context(), c, "a") },

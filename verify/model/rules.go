@@ -173,8 +173,8 @@ func (w *World) silence(k *Case, m, client int) {
 // caller has a bit that tells whether its place counts by now, and each hold that begins is held against those
 // bits. They are part of a state.
 
-// ordered reports whether the callers of a case are served in the order in which they came. Who tries stands
-// in no line. And faults make callers lose their places: the search shows that all are served then, not when.
+// ordered reports whether the callers of a case are served in the order in which they came. A caller that
+// tries stands in no line. And faults make callers lose their places: the search shows that all are served then, not when.
 func (k *Case) ordered() bool { return k.Pairs == 0 && k.Kinds&^giveUp == 0 && k.Deaf == 0 }
 
 // line notes whose places count: of those who wait while somebody has the lock, the ones who have been

@@ -327,13 +327,13 @@ func (g *graph) expect() (most float64, worst uint32) {
 // exactness is how little an iteration may change any state for the last one to be good.
 const exactness = 1e-4
 
-// That everybody can be served does not say when. Who gets in each other's way, and gives way at random, may
-// do so for long. So the search also tells how many ticks it takes on the average from the worst state until
+// That everybody can be served does not say when. Callers that get in each other's way, and give way at random,
+// may do so for long. So the search also tells how many ticks it takes on the average from the worst state until
 // all are served and all masters are free, if whatever may follow a state is equally likely: callers begin no
 // more, nothing goes wrong any more, and each tick those who have the lock may give it back or not.
 
-// within are the most ticks that may be, for cases about splits: what was found, rounded up. Who
-// makes it less lowers the bound, and who makes it more needs a reason.
+// within are the most ticks that may be, for cases about splits: what was found, rounded up. A change
+// that makes it less lowers the bound, and one that makes it more needs a reason.
 var within = map[string]float64{
 	"far/two/1":                   10,
 	"far/two/2":                   16,
