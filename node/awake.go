@@ -37,6 +37,16 @@ func afterAwake(d time.Duration, end func()) *awake {
 	return a
 }
 
+// restart begins the limit anew, unless it has ended.
+func (a *awake) restart() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.timer != nil {
+		a.left, a.again, a.due = awakeSteps, awakeSteps, clock.Now().Add(a.step)
+		a.timer.Reset(a.step)
+	}
+}
+
 // stop keeps the limit from ending. It may have ended before, and end may still run.
 func (a *awake) stop() {
 	a.mu.Lock()

@@ -1,10 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,11 +40,14 @@ func databaseOf(reply any) int {
 	return -1
 }
 
+// greeting is what a new connection is asked.
+var greeting = split("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME", "CLIENT INFO", script.Exist)
+
 // handshake asks who the master is, refuses one that must not vote, and makes sure that no
 // command of the connection before runs from now on, and that the master has the scripts.
 func (n *Node) handshake(l *link) error {
 	asked := clock.Now()
-	replies, err := l.askWords("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME", "CLIENT INFO", script.Exist)
+	replies, err := l.ask(greeting...)
 	if err != nil {
 		return err
 	}
@@ -83,7 +87,7 @@ func (n *Node) handshake(l *link) error {
 	// there. Once CLIENT KILL is answered, it has run or never will. A process that does not say which it
 	// is may be another one, where a stranger's connection has the number.
 	if n.previous.clientID != 0 && l.id.run != "" && n.previous.id.run == l.id.run {
-		replies, err := l.askWords("CLIENT KILL ID " + strconv.FormatInt(n.previous.clientID, 10))
+		replies, err := l.ask(split("CLIENT KILL ID " + strconv.FormatInt(n.previous.clientID, 10))...)
 		if err != nil {
 			return err
 		}
@@ -148,8 +152,15 @@ type identity struct {
 }
 
 // identify reads replies to INFO: each is a section.
-func identify(replies ...any) identity {
-	all := make(map[string]string)
+func identify(replies ...any) (id identity) {
+	var otherMode, replid2, offset2, now string
+	uptime := "0"
+	told := map[string]*string{
+		"run_id": &id.run, "redis_version": &id.version, "role": &id.role, "master_replid": &id.history,
+		"redis_mode": &id.mode, "server_mode": &otherMode, // the latter of Valkey
+		"master_replid2": &replid2, "second_repl_offset": &offset2,
+		"uptime_in_seconds": &uptime, "server_time_usec": &now,
+	}
 	for _, reply := range replies {
 		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
 			return identity{err: fmt.Errorf("INFO: %w", lacking("+info", refusal))}
@@ -157,43 +168,45 @@ func identify(replies ...any) identity {
 		if _, ok := reply.([]byte); !ok {
 			return identity{err: errors.New("INFO: " + quote.Value(reply))}
 		}
-		maps.Copy(all, fields(reply))
-	}
-	id := identity{
-		run: all["run_id"], version: all["redis_version"], role: all["role"],
-		mode:     cmp.Or(all["redis_mode"], all["server_mode"]), // the latter of Valkey
-		history:  all["master_replid"],
-		promoted: strings.Trim(all["master_replid2"], "0") != "" && strings.TrimPrefix(all["second_repl_offset"], "-1") != "",
-	}
-	if uptime, told := all["uptime_in_seconds"]; told {
-		s, err := strconv.ParseInt(uptime, 10, 32)
-		if err != nil {
-			id.err = errors.New("INFO: uptime_in_seconds: " + quote.Value(uptime))
+		for name, value := range fields(reply) {
+			if field := told[string(name)]; field != nil {
+				*field = brief(value)
+			}
 		}
-		// It is negative when the master's wall clock was set back.
-		id.uptime = time.Duration(max(0, s)) * time.Second
 	}
+	id.mode = cmp.Or(id.mode, otherMode)
+	id.promoted = strings.Trim(replid2, "0") != "" && strings.TrimPrefix(offset2, "-1") != ""
+	s, err := strconv.ParseInt(uptime, 10, 32)
+	if err != nil {
+		id.err = errors.New("INFO: uptime_in_seconds: " + quote.Value(uptime))
+	}
+	// It is negative when the master's wall clock was set back.
+	id.uptime = time.Duration(max(0, s)) * time.Second
 	// Redis subtracts the second in which it started from that of now. What has passed of the latter counts
 	// too, so that all clients see the same age, whenever they ask. Redis 6.0 does not say it.
-	now, _ := strconv.ParseInt(all["server_time_usec"], 10, 64) // by the master's wall clock
-	id.uptime += time.Duration(max(0, now)%1e6) * time.Microsecond
+	us, _ := strconv.ParseInt(now, 10, 64) // by the master's wall clock
+	id.uptime += time.Duration(max(0, us)%1e6) * time.Microsecond
 	if id.run == "" && id.err == nil {
 		id.err = errors.New("INFO: no run_id")
 	}
 	return id
 }
 
-// fields reads a reply to INFO, of the values no more than somebody may want to see.
-func fields(reply any) map[string]string {
-	all := make(map[string]string)
-	text, _ := reply.([]byte)
-	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && !strings.HasPrefix(name, "#") {
-			all[name] = quote.Brief(value, 2*quote.Most)
+// fields yields the names and values that a reply to INFO has.
+func fields(reply any) iter.Seq2[[]byte, []byte] {
+	return func(yield func(name, value []byte) bool) {
+		text, _ := reply.([]byte)
+		for line := range bytes.Lines(text) {
+			name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+			if ok && !bytes.HasPrefix(name, []byte("#")) && !yield(name, value) {
+				return
+			}
 		}
 	}
-	return all
 }
+
+// brief returns of a value no more than somebody may want to see.
+func brief(value []byte) string { return quote.Brief(string(value), 2*quote.Most) }
 
 // replica reports whether the process says that it is no master.
 func (id *identity) replica() bool { return id.role != "" && id.role != "master" }

@@ -204,7 +204,10 @@ func (p *probe) identify(context.Context) error {
 	p.facts.DB = databaseOf(replies[last+1])
 	p.facts.Settings = p.pairs(replies[2:last])
 	id := identify(replies[1])
-	p.facts.Info = fields(replies[1])
+	p.facts.Info = make(map[string]string)
+	for name, value := range fields(replies[1]) {
+		p.facts.Info[string(name)] = brief(value)
+	}
 	p.facts.Open, p.facts.Drops = defaultUser(replies[last])
 	if refusal, refused := replies[last].(redis.Error); refused && denied(refusal) {
 		p.unseen("ACL GETUSER", refusal)

@@ -225,7 +225,7 @@ func (p *probe) tryLocks(ctx context.Context) error {
 		defer context.AfterFunc(ctx, listener.sever)()
 	}
 	all := p.trials(err == nil)
-	replies, err := p.wire.askWords(script.Exist)
+	replies, err := p.wire.ask(split(script.Exist)...)
 	if err == nil {
 		err = p.wire.loadScripts(replies[0])
 	}
@@ -292,22 +292,18 @@ func (p *probe) listen(ctx context.Context) (*wire, error) {
 
 // hear waits for the message of a hand-off.
 func (p *probe) hear(listener *wire) error {
-	err := listener.patiently(func() error {
-		for {
-			reply, err := receive(listener.conn)
-			if err != nil {
-				return err
-			}
-			channel, payload, _ := message(reply)
-			if _, ok := script.DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
-				return nil
-			}
+	limit := afterAwake(listener.patience, listener.sever)
+	defer limit.stop()
+	for {
+		reply, err := receive(listener.conn)
+		if err != nil {
+			return fmt.Errorf("no message of a hand-off: %w", normalize(limit.why(err)))
 		}
-	})
-	if err != nil {
-		return fmt.Errorf("no message of a hand-off: %w", normalize(err))
+		channel, payload, _ := message(reply)
+		if _, ok := script.DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
+			return nil
+		}
 	}
-	return nil
 }
 
 // timeScripts measures how long an acquire and a release take.

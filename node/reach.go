@@ -100,6 +100,9 @@ func connect(ctx context.Context, network, address string) (net.Conn, error) {
 //
 // net.Dialer gives each of them two seconds or more, so that none but the first had a chance.
 func first(ctx context.Context, addresses []string, connect func(context.Context, string) (net.Conn, error)) (conn net.Conn, err error) {
+	if len(addresses) == 1 {
+		return connect(ctx, addresses[0])
+	}
 	type outcome struct {
 		conn net.Conn
 		err  error

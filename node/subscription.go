@@ -140,7 +140,7 @@ func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, 
 	}
 	defer w.close()
 	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
-	replies, err := w.askWords("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))
+	replies, err := w.ask(split("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))...)
 	if err != nil {
 		return since, s.n.normalize(err)
 	}

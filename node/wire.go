@@ -212,20 +212,21 @@ func (w *wire) ask(commands ...[]any) ([]any, error) {
 			return nil, err
 		}
 	}
-	if err := w.patiently(w.conn.Flush); err != nil {
-		return nil, err
+	limit := afterAwake(w.patience, w.sever)
+	defer limit.stop()
+	if err := w.conn.Flush(); err != nil {
+		return nil, limit.why(err)
 	}
 	replies := make([]any, len(commands))
 	for i := range replies {
-		err := w.patiently(func() (err error) {
-			replies[i], err = w.receive()
-			return err
-		})
+		limit.restart()
+		reply, err := w.receive()
 		if refusal, refused := err.(redis.Error); refused {
-			replies[i] = script.Said(refusal)
+			reply = script.Said(refusal)
 		} else if err != nil {
-			return nil, lastWords(replies[:i], err)
+			return nil, lastWords(replies[:i], limit.why(err))
 		}
+		replies[i] = reply
 	}
 	return replies, nil
 }
@@ -241,20 +242,13 @@ func lastWords(replies []any, err error) error {
 	return err
 }
 
-// patiently calls f, and breaks the connection if that takes longer than its patience.
-func (w *wire) patiently(f func() error) error {
-	limit := afterAwake(w.patience, w.sever)
-	defer limit.stop()
-	return limit.why(f())
-}
-
-// askWords is ask for commands whose words have no spaces.
-func (w *wire) askWords(commands ...string) ([]any, error) {
+// split returns commands for ask, whose words have no spaces.
+func split(commands ...string) [][]any {
 	all := make([][]any, len(commands))
 	for i, command := range commands {
 		for word := range strings.FieldsSeq(command) {
 			all[i] = append(all[i], word)
 		}
 	}
-	return w.ask(all...)
+	return all
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
@@ -343,6 +344,27 @@ func TestCostOfAFirstLock(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFirstTermsNameAllMasters: clients that start while a master is slow to connect wait for that, so all publish the
+// same terms, which name all masters, in one script call each.
+func TestFirstTermsNameAllMasters(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		fleet.Master(2).Delay(80 * time.Millisecond)
+		var all sync.WaitGroup
+		for i := range 2 {
+			c := open(t, fleet, redlock.Config{})
+			all.Go(func() {
+				hold, err := c.Lock(t.Context(), fmt.Sprint("a", i))
+				if expect(t, "Lock", err); err == nil {
+					unlock(t, hold)
+				}
+			})
+		}
+		all.Wait()
+		check.Equal(t, fleet.Master(0).Calls("EVAL"), 2, "script calls for the terms of two clients")
+		check.Equal(t, strings.Count(fleet.Master(0).Get("redlock_sets"), `"run"`), 3, "masters that their terms name")
+	})
 }
 
 // TestCostOfAnotherMaster: a client that meets a master only after its first lock publishes that before its next one, in

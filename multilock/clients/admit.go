@@ -13,8 +13,8 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// longestLook is how long a first lock waits for the terms that a minority of the masters knows, and those of the
-// client's other sets. Masters that are down do not count, and what comes later is looked at as well.
+// longestLook is how long a first lock waits for what a minority of the masters tells, once a majority has, and for the
+// client's other sets. What comes later is looked at as well.
 const longestLook = 100 * time.Millisecond
 
 // longestReturn is how long a process that was stopped, or cut off, waits for its masters before it looks: until each
@@ -165,8 +165,8 @@ type step struct {
 // hear asks the masters of one set how others use them, and publishes its terms unless it only looks. It waits until
 // all have told, or a majority has a while ago.
 func (d *Directory) hear(ctx context.Context, do terms.Do) *step {
-	if do != terms.Stay {
-		d.All.Meet(ctx, longestLook)
+	if do != terms.Stay { // terms name the masters that are connected: of all, they are those of many clients
+		d.All.Meet(ctx, true)
 	}
 	enough, cancel := context.WithCancel(ctx)
 	defer cancel()
