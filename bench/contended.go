@@ -12,12 +12,15 @@ import (
 
 // The callers of several clients compete for one name without a pause.
 
+// contest is how long one lasts, at least: long enough for starvation to show.
+const contest = 2 * time.Second
+
 func measureContended(callers int, section time.Duration) measurement {
 	return func(ctx context.Context, e *env) ([]figure, error) {
 		clients := slices.Repeat(e.clients, callers)
 		var waits []samples
 		used, err := e.fleet.during(func() (err error) {
-			waits, err = contend(ctx, clients, 1, section, 4*e.duration, client.Lock) // long enough for starvation to show
+			waits, err = contend(ctx, clients, 1, section, max(4*e.duration, contest), client.Lock)
 			return err
 		})
 		if err != nil {

@@ -1,14 +1,14 @@
 // Command bench measures this library against other locks, and against the limit that the wire sets, on
 // five real redis-server processes that it starts on the loopback interface.
 //
-//	go run .                                          everything, in about a quarter of an hour
+//	go run .                                          everything, in over an hour; six rounds in 35 minutes
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
 //	go run . -contenders '^redlock$' -run parallel    one contender
 //	go run . -page .                                  tables, in bench/RESULTS.md
 //	go run . -page . -run kept                        one section of that page
 //
 // Each trial is measured in rounds, and within a round the contenders take turns, so that other
-// load on the machine affects all of them alike. A figure is the median of its rounds. On a busy
+// load on the machine affects all of them alike. A figure is the median of its rounds, and the line below a table compares round by round. On a busy
 // machine trust the ratios within one run, not a number by itself.
 //
 // # Where things are

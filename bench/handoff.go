@@ -12,22 +12,25 @@ import (
 // four lie above it.
 const handOffsEnough = 400
 
-func measureHandoff(ctx context.Context, e *env) ([]figure, error) {
-	// Contenders that poll hand over only a few times a second.
-	least, most := time.Now().Add(2*e.duration), time.Now().Add(16*e.duration)
-	waits, err := takeTurns(ctx, e.clients, "handoff", func(n int) bool {
-		now := time.Now()
-		return now.Before(least) || n < handOffsEnough && now.Before(most)
-	})
-	if err != nil {
-		return nil, err
+// measureHandoff has each client hold the name for mean, half of it at least and half as long again at most.
+func measureHandoff(mean time.Duration) measurement {
+	return func(ctx context.Context, e *env) ([]figure, error) {
+		// Contenders that poll hand over only a few times a second.
+		least, most := time.Now().Add(2*e.duration), time.Now().Add(16*e.duration)
+		waits, err := takeTurns(ctx, e.clients, "handoff", mean, func(n int) bool {
+			now := time.Now()
+			return now.Before(least) || n < handOffsEnough && now.Before(most)
+		})
+		if err != nil {
+			return nil, err
+		}
+		return append(waits.figures("hand-off", time.Microsecond, 50, 99, 100), figure{"hand-offs", "", float64(len(waits))}), nil
 	}
-	return append(waits.figures("hand-off", time.Microsecond, 50, 99, 100), figure{"hand-offs", "", float64(len(waits))}), nil
 }
 
 // takeTurns has two clients pass name back and forth while more returns true for the number of
 // hand-offs so far. It returns how long each took, from the call of Unlock until the other's Lock returned.
-func takeTurns(ctx context.Context, clients []client, name string, more func(n int) bool) (waits samples, err error) {
+func takeTurns(ctx context.Context, clients []client, name string, mean time.Duration, more func(n int) bool) (waits samples, err error) {
 	held, err := clients[0].Lock(ctx, name)
 	if err != nil {
 		return nil, err
@@ -35,7 +38,7 @@ func takeTurns(ctx context.Context, clients []client, name string, more func(n i
 	for more(len(waits)) {
 		next := waitFor(ctx, clients[(len(waits)+1)%2], name)
 		// A random time, so that it does not fall into step with clients that poll.
-		sleep(ctx, 5*time.Millisecond+rand.N(10*time.Millisecond))
+		sleep(ctx, mean/2+rand.N(mean+1))
 		released := time.Now()
 		lost := held.Unlock(ctx)
 		got := <-next

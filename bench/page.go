@@ -98,6 +98,32 @@ func (p part) write(w io.Writer) {
 		}
 		fmt.Fprintln(w, " |")
 	}
+	fmt.Fprint(w, p.ratios())
+}
+
+// ratios says what part of the first figure of each other contender that of the first one is, in the same round: the
+// median, the least and the most.
+func (p part) ratios() string {
+	all := p.figures()
+	if len(all) == 0 {
+		return ""
+	}
+	own, list := p.results[0].values(all[0].name), []string(nil)
+	for i, res := range p.results[1:] {
+		theirs := res.values(all[0].name)
+		if res.err != nil || len(own) == 0 || len(theirs) != len(own) || slices.Contains(theirs, 0) {
+			continue
+		}
+		ratios := make([]float64, len(own))
+		for round := range ratios {
+			ratios[round] = own[round] / theirs[round]
+		}
+		list = append(list, fmt.Sprintf("%s %s (%s to %s)", p.contenders[i+1].name, number(median(ratios)), number(slices.Min(ratios)), number(slices.Max(ratios))))
+	}
+	if list == nil {
+		return ""
+	}
+	return fmt.Sprintf("\nOf %s, %s as a multiple of each other's in the same round, median (least to most): %s\n", p.contenders[0].name, all[0].name, strings.Join(list, ", "))
 }
 
 // figures lists the figures that any of the results has, in order of first appearance.

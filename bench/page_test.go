@@ -14,7 +14,7 @@ import (
 )
 
 // A table has a row for each figure and a column for each contender that takes part. A figure is the median of
-// its rounds.
+// its rounds. Below it stands how the first figure compares, round by round.
 func TestTable(t *testing.T) {
 	var out, log bytes.Buffer
 	r := &report{out: &out, log: &log}
@@ -33,6 +33,20 @@ func TestTable(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "s/1: c failed: broken") {
 		t.Errorf("the log is %q", &log)
+	}
+	out.Reset()
+	rounds := func(values ...float64) (r result) {
+		for _, v := range values {
+			r.rounds = append(r.rounds, []figure{{"time", "µs", v}, {"other", "", 7}})
+		}
+		return r
+	}
+	r.add(part{
+		contenders: []contender{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}},
+		results:    []result{rounds(1, 8, 3), rounds(2, 4, 3), rounds(2, 0, 1), {err: errors.New("broken")}},
+	})
+	if got, want := out.String(), "\nOf a, time as a multiple of each other's in the same round, median (least to most): b 1 (0.50 to 2)\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("table:\n%s\nwant at its end: %s", got, want)
 	}
 }
 

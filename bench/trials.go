@@ -60,11 +60,13 @@ func allTrials() (all []trial) {
 		setting: "1", title: fmt.Sprintf("one caller, fresh names, and masters to which a round trip takes %v longer: a relay holds back what passes", away),
 		measure: measureFar, // it opens the client
 	})
-	add("handoff", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1"}, trial{
-		setting: "2",
-		title:   "two clients take turns on one name, held for 5 to 15 ms, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns",
-		clients: 2, measure: measureHandoff,
-	})
+	for _, ms := range []time.Duration{0, 1, 10, 200} {
+		add("handoff", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1"}, trial{
+			setting: fmt.Sprintf("2x%dms", ms),
+			title:   fmt.Sprintf("two clients take turns on one name, held for %d ms, up to half of that more or less, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns", ms),
+			clients: 2, measure: measureHandoff(ms * time.Millisecond),
+		})
+	}
 	contenders := []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"}
 	for _, section := range []time.Duration{0, time.Millisecond} {
 		for _, n := range []int{1, 4, 16, 32} {
