@@ -111,11 +111,11 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 				rest(200 * time.Millisecond)
 			}
 		}
-		rest(5 * time.Second)
+		rest(time.Second)
 		for _, h := range held {
 			go h.Unlock(context.Background())
 		}
-		rest(2 * time.Second)
+		rest(time.Second)
 		served := 0
 		for i, w := range all {
 			if w.over {
