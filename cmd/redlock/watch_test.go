@@ -55,7 +55,7 @@ func TestRunSaysWhoHoldsIt(t *testing.T) {
 	said(second, "s; next in line\n")
 	firstIn.Close()
 	second.wantCode(0)
-	if lines := strings.Count(first.stderr.String(), "\n"); lines != 1 {
+	if lines := strings.Count(first.stderr.String(), "still waiting"); lines != 1 { // a slow machine may add that a master is down
 		t.Errorf("the first waiter was told %d times, want once:\n%s", lines, &first.stderr)
 	}
 }
