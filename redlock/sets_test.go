@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -290,6 +291,36 @@ func TestSetsBesideAClientOfOne(t *testing.T) {
 		expect(t, "Lock of a name that moves", err, redlock.ErrOverlap)
 		expectSays(t, "Lock of a name that moves", err, ` (no sets), this client run `)
 		expectSays(t, "Lock of a name that moves", err, ` (set "b")`)
+	})
+}
+
+// TestAnOutageOfOneSetCostsOthersNothing: while the masters of one set are away, and callers ask for its locks again and
+// again, a process stays established in another set, where a lock takes no longer than before.
+func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "b")
+		s := f.open(t, redlock.Config{Logger: slog.New(slog.DiscardHandler)}, "a b", "")
+		name, away := nameIn(t, s, "a"), nameIn(t, s, "b")
+		use(t, s, name)
+		use(t, s, away)
+		each(f["b"], 0, 2, (*redlocktest.Master).Kill)
+		w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
+			for ctx.Err() == nil {
+				short, cancel := context.WithTimeout(ctx, 10*time.Second)
+				expect(t, "Lock in the set that is away", second(s.Lock(short, away)), redlock.ErrNoQuorum)
+				cancel()
+			}
+			return nil, nil
+		})
+		defer w.cancel()
+		for i := range 40 {
+			start := time.Now()
+			use(t, s, name)
+			if took := time.Since(start); took > 0 {
+				t.Errorf("lock %d took %v", i, took)
+			}
+			time.Sleep(7 * time.Second)
+		}
 	})
 }
 

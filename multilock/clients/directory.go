@@ -111,11 +111,11 @@ func (d *Directory) notes(i int) []node.Note {
 	now := clock.Now()
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	if l := d.sets.look; l != nil && !poll.IsClosed(l.done) {
-		return nil // a caller is about to publish
-	}
 	own := d.ownTermsLocked(now)
 	if !d.standing.Established(now) {
+		if l := d.sets.look; l != nil && !poll.IsClosed(l.done) {
+			return nil // a caller is about to publish
+		}
 		return []node.Note{{Cmd: script.LookAtUses(), To: d.receiver(own, now, false)}}
 	}
 	list := []node.Note{{Cmd: d.publish(own, i, false), To: d.receiver(own, now, true)}}
