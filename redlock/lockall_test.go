@@ -258,6 +258,21 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 	})
 }
 
+// TestHoldsAreUnlockedUnderOneOfThem: the context of one of several holds ends with the Unlock of all, and does not end
+// the wait for that.
+func TestHoldsAreUnlockedUnderOneOfThem(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		for _, name := range []string{"a", "b"} {
+			all := lockAll(t, t.Context(), c, "a", "b")
+			expect(t, "Unlock under the context of "+name, all.Unlock(all.Hold(name).Context()))
+			for _, one := range []*redlock.Hold{all.Hold("a"), all.Hold("b")} {
+				expect(t, "Cause", context.Cause(one.Context()), redlock.ErrNotHeld)
+			}
+		}
+	})
+}
+
 // The context of several holds ends with the first of them, for the cause of that one, before that
 // one is given back; and its Unlock gives the others back.
 func TestHoldsEndWithTheFirst(t *testing.T) {

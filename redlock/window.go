@@ -90,6 +90,10 @@ func (w *window) unlocking(ctx context.Context) (context.Context, context.Cancel
 	live := ctx.Err() == nil
 	_ = w.Err() // if a hold was lost before, that is why
 	w.end(ErrNotHeld)
+	for _, e := range w.parts { // ctx may be made of one of several
+		_ = e.ctx.Err()
+		e.ctx.end(ErrNotHeld)
+	}
 	if !live || ctx.Err() == nil {
 		return ctx, func() {}
 	}
