@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"example.com/redlock/multilock/poll"
@@ -91,7 +90,8 @@ func (p *pair) enter(ctx context.Context) (*Hold, error) {
 	}
 	second, err := p.holds[1].Enter(ctx)
 	if err != nil {
-		return nil, errors.Join(err, first.Unlock(context.WithoutCancel(ctx)))
+		giveBack(ctx, []*Hold{first})
+		return nil, err
 	}
 	return newPair(ctx, false, first, second), nil
 }

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
@@ -144,6 +145,27 @@ func TestAHoldInTwoSetsIsOne(t *testing.T) {
 			expect(t, "Do", err, redlock.ErrLost)
 			s.expectAt(t, s.name)
 		}
+	})
+}
+
+// TestEnterInTwoSetsEndsWithItsContext: where the second set is silent, Enter does not wait for the first to be left.
+func TestEnterInTwoSetsEndsWithItsContext(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		const trip = 20 * time.Millisecond
+		hold := lock(t, t.Context(), s.moving, s.name)
+		each(s.fleets["a"], 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
+		each(s.fleets["c"], 0, 3, (*redlocktest.Master).Freeze)
+		ctx, cancel := context.WithTimeout(t.Context(), trip+trip/2)
+		defer cancel()
+		start := time.Now()
+		expect(t, "Enter", second(hold.Enter(ctx)), redlock.ErrNoQuorum, context.DeadlineExceeded)
+		check.Equal(t, time.Since(start), trip+trip/2, "Enter took")
+		each(s.fleets["c"], 0, 3, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		check.Equal(t, hold.Count(), 1, "Count")
+		unlock(t, hold)
+		time.Sleep(settle)
+		s.expectAt(t, s.name)
 	})
 }
 
