@@ -26,10 +26,10 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 
 func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
 	m.All.Greet(ctx)
-	if hold := m.takeOver(req, nil); hold != nil {
-		return hold, nil
-	}
 	if req.Wait {
+		if hold := m.takeOver(req, nil); hold != nil {
+			return hold, nil
+		}
 		return m.wait(ctx, req)
 	}
 	op, name := called(req.line())
@@ -41,6 +41,9 @@ func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
 	}
 	if err := m.Clients.Admit(ctx, req.Key); err != nil {
 		return nil, err
+	}
+	if hold := m.takeOver(req, nil); hold != nil { // not before it is established, or the try would find its own client's lock
+		return hold, nil
 	}
 	if req.Permits > 0 {
 		return m.tryPermit(ctx, req)

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -269,6 +270,29 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 		}
 		if fleet.Master(0).Holder("a") == "" {
 			t.Error("it is not kept any more")
+		}
+	})
+}
+
+// TestKeepByAClientThatWasCutOff: a client that is not established any more is so again before a try takes over what it
+// keeps, which is its own.
+func TestKeepByAClientThatWasCutOff(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		wires, pools := wired(fleet, 3, 0)
+		const long = 2 * time.Minute
+		c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, Keep: long, NodeTimeout: long / 3})
+		warm(t, c)
+		time.Sleep(time.Second)
+		unlock(t, lock(t, t.Context(), c, "a"))
+		synctest.Wait()
+		owner := fleet.Master(0).Holder("a")
+		cut(wires, true)
+		time.Sleep(lease + time.Second)
+		cut(wires, false)
+		hold, err := c.TryLock(t.Context(), "a")
+		if expect(t, "TryLock", err); err == nil {
+			check.Equal(t, hold.Owner(), owner, "the owner of what was kept")
+			unlock(t, hold)
 		}
 	})
 }
