@@ -384,6 +384,21 @@ func TestCostOfAnotherMaster(t *testing.T) {
 	})
 }
 
+// TestAnotherMasterIsNotWaitedFor: a client that meets a master after its first lock takes the next one without waiting
+// for those that are still down: it was established all the time.
+func TestAnotherMasterIsNotWaitedFor(t *testing.T) {
+	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
+		each(fleet, 3, 5, (*redlocktest.Master).Kill)
+		c := open(t, fleet, redlock.Config{})
+		use(t, c, "used")
+		fleet.Master(3).Restart()
+		time.Sleep(settle)
+		start := time.Now()
+		use(t, c, "used")
+		check.Equal(t, time.Since(start), 0, "the lock took")
+	})
+}
+
 // TestOtherLayouts: a client whose library stores locks in another layout than that of an established one takes no
 // lock. One that runs learns of it, and goes on. Nothing is known of clients that are older than the number.
 func TestOtherLayouts(t *testing.T) {
@@ -934,6 +949,54 @@ func TestAWaitThroughALongOutageSaysWhy(t *testing.T) {
 		expect(t, "Lock", err, context.DeadlineExceeded)
 		if errors.Is(err, redlock.ErrTaken) {
 			t.Errorf("Lock = %v, and nobody has it", err)
+		}
+	})
+}
+
+// TestErrorsOfALongOutageSayWhy: a client that is not established any more, or has yet to be, says what the masters lack
+// when a caller's context ends; and a try does not wait for them.
+func TestErrorsOfALongOutageSayWhy(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		calls := map[string]func(*redlock.Client, context.Context) error{
+			"Lock":    func(c *redlock.Client, ctx context.Context) error { return second(c.Lock(ctx, "a")) },
+			"LockAll": func(c *redlock.Client, ctx context.Context) error { return second(c.LockAll(ctx, []string{"a", "b"})) },
+			"acquire": func(c *redlock.Client, ctx context.Context) error {
+				return second(c.Lock(ctx, "a", redlock.Permits(2)))
+			},
+		}
+		expectSaysWhy := func(call string, err error, masters ...string) {
+			t.Helper()
+			why, ok := errors.AsType[*redlock.MajorityError](err)
+			if expect(t, call, err, redlock.ErrNoQuorum); !ok || why.Name != "a" || (why.Op == "acquire") != (call == "acquire") {
+				t.Errorf("%s = %v, want it to be of the call", call, err)
+			}
+			for _, what := range masters {
+				expectSays(t, call, err, what)
+			}
+		}
+		c := open(t, fleet, redlock.Config{})
+		use(t, c, "used")
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		time.Sleep(time.Minute)
+		start := time.Now()
+		expectSaysWhy("TryLock", second(c.TryLock(t.Context(), "a")), "pool 0: dial", "pool 1: dial")
+		check.Equal(t, time.Since(start), 0, "TryLock took")
+		for name, call := range calls {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			err := call(c, ctx)
+			cancel()
+			expectSaysWhy(name, err, "pool 0: dial", "pool 1: dial")
+			expect(t, name, err, context.DeadlineExceeded)
+		}
+		each(fleet, 0, 2, (*redlocktest.Master).Restart)
+		fleet.Master(2).Freeze()
+		time.Sleep(settle)
+		for name, call := range calls {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			err := call(open(t, fleet, redlock.Config{}), ctx)
+			cancel()
+			expectSaysWhy(name, err, "pool 2: not connected yet")
+			expect(t, name, err, context.DeadlineExceeded)
 		}
 	})
 }

@@ -46,13 +46,13 @@ func (s *Sets) looking(d *Directory) (l *look, begins bool) {
 	return l, false
 }
 
-// Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others are
+// Admit lets a client that was asked for op on name take locks, or returns why it must not: others are
 // established whose terms conflict with its own. See [terms.Standing].
 //
-// The error is a [*poll.MajorityError] where too few masters answered.
+// The error is a [*poll.MajorityError] where too few masters answered, or ctx ended before.
 //
 // Cost: one round trip for a client that is not established, one more if others have other terms; none else.
-func (d *Directory) Admit(ctx context.Context, key string) error {
+func (d *Directory) Admit(ctx context.Context, op, name string) error {
 	for !d.Admitted() {
 		l, begins := d.sets.looking(d)
 		if begins {
@@ -64,16 +64,16 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 		case <-d.All.Closing():
 			return poll.ErrClosed
 		case <-ctx.Done():
-			return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
+			return d.All.Lost(op, name, &poll.Ballot{N: d.All.Len()}, poll.ErrNoQuorum, poll.Ended(ctx), nil)
 		}
 		r := l.heard[d]
 		switch {
 		case r != nil && r.rival != nil:
-			return poll.Fail("lock", key, d.explain(r.rival, true))
+			return poll.Fail(op, name, d.explain(r.rival, true))
 		case l.of == d && r == nil:
 			return poll.ErrClosed
 		case l.of == d && !d.All.Majority(r.facts.Told):
-			return d.All.Lost("lock", key, r.ballot, poll.ErrNoQuorum, nil, nil)
+			return d.All.Lost(op, name, r.ballot, poll.ErrNoQuorum, nil, nil)
 		}
 	}
 	return nil
@@ -92,18 +92,19 @@ func (d *Directory) first() terms.Do {
 	return d.standing.First(clock.Now())
 }
 
-// lapsed reports whether the client was established, and is not any more.
+// lapsed is [terms.Standing.Lapsed] for the client.
 func (d *Directory) lapsed() bool {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	return d.standing.Lapsed(clock.Now())
+	return d.standing.Lapsed(clock.Now(), d.id.Lease)
 }
 
 // run drives the standing of a process until it is established at the set that it was asked for, or refused.
 func (l *look) run() {
 	defer close(l.done)
-	if l.of.lapsed() {
-		l.of.All.Regain(longestReturn)
+	if l.of.lapsed() && !l.of.All.Regain(longestReturn) {
+		l.heard = map[*Directory]*step{l.of: {ballot: &poll.Ballot{N: l.of.All.Len()}}} // nobody is asked: it would not wait for those who come back later
+		return
 	}
 	next := map[*Directory]terms.Do{l.of: l.of.first()}
 	for next[l.of] != terms.Ended {

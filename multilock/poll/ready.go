@@ -3,10 +3,8 @@ package poll
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
@@ -106,16 +104,24 @@ func (m *Masters) Meet(ctx context.Context, all bool) {
 	}
 }
 
-// Regain waits until no master is down, for limit at most.
+// Regain waits until no master is down, for limit at most. It does not wait, and is false, where no majority is left.
 //
 // Cost: nothing is sent.
-func (m *Masters) Regain(limit time.Duration) {
+func (m *Masters) Regain(limit time.Duration) (enough bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
+	enough = true
 	_ = m.Await(ctx, func() error {
-		if slices.ContainsFunc(m.Nodes, (*node.Node).Down) {
-			return m.Lost("", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
+		down := 0
+		for _, n := range m.Nodes {
+			if n.Down() {
+				down++
+			}
 		}
-		return nil
+		if enough = quorum.Vote(len(m.Nodes), 0, down) != quorum.Lost; !enough || down == 0 {
+			return nil
+		}
+		return m.Lost("", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
 	})
+	return enough
 }

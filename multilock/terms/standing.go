@@ -1,6 +1,7 @@
 package terms
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -58,8 +59,17 @@ type Standing struct {
 // Established reports whether the client may take locks.
 func (s *Standing) Established(now clock.Instant) bool { return s.settled && now.Left(s.until) > 0 }
 
-// Lapsed reports whether the client was established, and is not any more.
-func (s *Standing) Lapsed(now clock.Instant) bool { return s.settled && !s.Established(now) }
+// Lapsed reports whether a client with this longest lease was established, and has since had no answers for so long that
+// it is not any more. One that has met another master has not lapsed.
+func (s *Standing) Lapsed(now clock.Instant, lease time.Duration) bool {
+	return s.settled && now.Left(s.term(lease)) <= 0
+}
+
+// term returns when the term ends that a majority of the masters has kept.
+func (s *Standing) term(lease time.Duration) clock.Instant {
+	latest := slices.SortedFunc(slices.Values(s.kept), func(a, b clock.Instant) int { return cmp.Compare(b.Sub(a), 0) })
+	return latest[quorum.Majority(len(latest))-1].Add(Term(lease))
+}
 
 // Until returns when the client ceases to be established.
 func (s *Standing) Until() clock.Instant { return s.until }
@@ -105,8 +115,7 @@ func (s *Standing) Kept(i int, sent, now clock.Instant, lease time.Duration) {
 		return
 	}
 	s.kept[i] = sent
-	latest := slices.SortedFunc(slices.Values(s.kept), func(a, b clock.Instant) int { return int(b.Sub(a)) })
-	if until := latest[quorum.Majority(len(latest))-1].Add(Term(lease)); until.Sub(s.until) > 0 {
+	if until := s.term(lease); until.Sub(s.until) > 0 {
 		s.until = until
 	}
 }

@@ -316,3 +316,20 @@ func TestStandingLong(t *testing.T) {
 		})
 	}
 }
+
+// TestTermIsThatOfAMajority: a client is established for a term from when the third of four masters was sent what it
+// kept last, whichever that is, and however far apart they are.
+func TestTermIsThatOfAMajority(t *testing.T) {
+	const lease, apart = 15 * time.Second, 4 * time.Second
+	begin := clock.Now()
+	for _, order := range [][]int{{0, 1, 2, 3}, {1, 3, 2, 0}, {3, 2, 1, 0}, {2, 0, 3, 1}} {
+		var s Standing
+		s.Heard(&Step{Sent: begin, Now: begin, Told: 4, Of: 4}, lease)
+		for i, k := range order {
+			s.Kept(i, begin.Add(time.Duration(k)*apart), begin.Add(3*apart), lease)
+		}
+		if got := s.Until().Sub(begin); got != apart+Term(lease) {
+			t.Errorf("%v: established for %v, want %v", order, got, apart+Term(lease))
+		}
+	}
+}
