@@ -211,6 +211,10 @@ func (d *Directory) hear(ctx context.Context, do terms.Do) *step {
 // heard takes in a step, and returns the next step. A client that is established keeps a record as well; one that
 // is refused takes back what it published. What is gathered is written together with the lock that follows.
 func (d *Directory) heard(r *step, gathered bool) terms.Do {
+	if !d.All.Begin() {
+		return terms.Ended // or a record would come behind what takes it back
+	}
+	defer d.All.End()
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	r.facts.Now, r.facts.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)

@@ -70,6 +70,24 @@ func TestALookEstablishesNobody(t *testing.T) {
 	})
 }
 
+// TestALookThatCloseOvertakesLeavesNothing: what was heard before Close, and is taken in after it, publishes no record.
+func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		d, _ := directoryOf(t, fleet)
+		d.id.Name, d.by = "test", "x"
+		r := d.hear(t.Context(), terms.Join)
+		d.All.Shut()
+		d.All.Settle()
+		d.Retract()
+		d.heard(r, false)
+		synctest.Wait()
+		if keys := fleet.Master(0).Keys(); len(keys) > 0 {
+			t.Errorf("a master has %q, want nothing", keys)
+		}
+	})
+}
+
 // TestALookElsewhereEstablishesNobodyAgain: a client whose term has ended gives its masters time to come back before it
 // is established again. The look for a lock at another set of its process gives them none.
 func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
