@@ -49,11 +49,17 @@ func (s *Sets) looking(d *Directory) (l *look, begins bool) {
 // Admit lets a client that was asked for op on name take locks, or returns why it must not: others are
 // established whose terms conflict with its own. See [terms.Standing].
 //
-// The error is a [*poll.MajorityError] where too few masters answered, or ctx ended before.
+// The error is a [*poll.MajorityError] where too few masters answered, or ctx ended before; at once, for a caller that
+// does not wait, where no majority is left.
 //
 // Cost: one round trip for a client that is not established, one more if others have other terms; none else.
-func (d *Directory) Admit(ctx context.Context, op, name string) error {
+func (d *Directory) Admit(ctx context.Context, op, name string, wait bool) error {
 	for !d.Admitted() {
+		if !wait && d.All.Gone() {
+			if why := d.All.Unready(op, name); why != nil {
+				return why
+			}
+		}
 		l, begins := d.sets.looking(d)
 		if begins {
 			// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
@@ -102,9 +108,8 @@ func (d *Directory) lapsed() bool {
 // run drives the standing of a process until it is established at the set that it was asked for, or refused.
 func (l *look) run() {
 	defer close(l.done)
-	if l.of.lapsed() && !l.of.All.Regain(longestReturn) {
-		l.heard = map[*Directory]*step{l.of: {ballot: &poll.Ballot{N: l.of.All.Len()}}} // nobody is asked: it would not wait for those who come back later
-		return
+	if l.of.lapsed() {
+		l.of.All.Regain(longestReturn)
 	}
 	next := map[*Directory]terms.Do{l.of: l.of.first()}
 	for next[l.of] != terms.Ended {

@@ -99,11 +99,11 @@ func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
 			all[i].Spread(Part{Of: &sets})
 			all[i].id.Name, all[i].by = "test", "x"
 		}
-		if err := all[1].Admit(t.Context(), "lock", "a"); err != nil || !all[1].Admitted() {
+		if err := all[1].Admit(t.Context(), "lock", "a", true); err != nil || !all[1].Admitted() {
 			t.Fatalf("the other set: %v", err)
 		}
 		time.Sleep(time.Minute)
-		if err := all[0].Admit(t.Context(), "lock", "b"); err != nil {
+		if err := all[0].Admit(t.Context(), "lock", "b", true); err != nil {
 			t.Fatal(err)
 		}
 		if all[1].Admitted() {

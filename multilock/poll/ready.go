@@ -104,24 +104,31 @@ func (m *Masters) Meet(ctx context.Context, all bool) {
 	}
 }
 
-// Regain waits until no master is down, for limit at most. It does not wait, and is false, where no majority is left.
+// Regain waits until no master is down, for limit at most.
 //
 // Cost: nothing is sent.
-func (m *Masters) Regain(limit time.Duration) (enough bool) {
+func (m *Masters) Regain(limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	enough = true
 	_ = m.Await(ctx, func() error {
-		down := 0
-		for _, n := range m.Nodes {
-			if n.Down() {
-				down++
-			}
+		if m.down() > 0 {
+			return m.Lost("", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
 		}
-		if enough = quorum.Vote(len(m.Nodes), 0, down) != quorum.Lost; !enough || down == 0 {
-			return nil
-		}
-		return m.Lost("", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
+		return nil
 	})
-	return enough
+}
+
+// Gone reports whether so many masters are down that no majority is left. It is false once the client is closed.
+func (m *Masters) Gone() bool {
+	return !m.Closed() && quorum.Vote(len(m.Nodes), 0, m.down()) == quorum.Lost
+}
+
+// down returns how many masters are down.
+func (m *Masters) down() (n int) {
+	for _, one := range m.Nodes {
+		if one.Down() {
+			n++
+		}
+	}
+	return n
 }
