@@ -43,7 +43,8 @@ type SetsConfig struct {
 // moves as few names as can be.
 //
 // Sets with different IDs may have masters in common, which is no [ErrOverlap]: each name is locked in
-// one of them, or in both.
+// one of them. But those between which names move must not: a name that is locked in both waits for itself at each
+// master that is in both, and for ever where the second set has no majority without these.
 //
 // While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
 // set, and one in which both agree on its fencing token. Its [Hold] is one, and ends when it is lost in
