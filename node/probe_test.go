@@ -199,11 +199,11 @@ func TestProbeSeesForeignKeys(t *testing.T) {
 
 // TestReadings: what a master says of itself, whatever that is.
 func TestReadings(t *testing.T) {
-	info := ""
+	var info strings.Builder
 	for name, value := range fields([]byte("# Server\r\nrun_id:a\r\n:\r\n:x\r\n\r\nno colon\r\nrole:")) {
-		info += fmt.Sprintf("%s=%s ", name, value)
+		fmt.Fprintf(&info, "%s=%s ", name, value)
 	}
-	check.Equal(t, info, "run_id=a = =x role= ", "the fields")
+	check.Equal(t, info.String(), "run_id=a = =x role= ", "the fields")
 	user := func(flags, commands string, keys any) []any {
 		list := []any{}
 		for flag := range strings.FieldsSeq(flags) {

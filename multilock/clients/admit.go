@@ -25,6 +25,7 @@ const longestReturn = 2 * time.Second
 type look struct {
 	done  chan struct{}
 	of    *Directory           // which it waits for
+	grace time.Duration        // for its last masters, once a majority is connected
 	heard map[*Directory]*step // what the masters of each set said last, once done
 }
 
@@ -62,6 +63,10 @@ func (d *Directory) Admit(ctx context.Context, op, name string, wait bool) error
 		}
 		l, begins := d.sets.looking(d)
 		if begins {
+			l.grace = longestReturn
+			if end, ok := ctx.Deadline(); ok {
+				l.grace = min(l.grace, time.Until(end)/2)
+			}
 			// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
 			go l.run()
 		}
@@ -151,7 +156,7 @@ func (l *look) step(next map[*Directory]terms.Do) {
 		}
 		asked.Go(func() {
 			defer d.All.End()
-			r := d.hear(ctx, do)
+			r := d.hear(ctx, do, l.grace)
 			mu.Lock()
 			l.heard[d] = r
 			mu.Unlock()
@@ -169,10 +174,10 @@ type step struct {
 }
 
 // hear asks the masters of one set how others use them, and publishes its terms unless it only looks. It waits until
-// all have told, or a majority has a while ago.
-func (d *Directory) hear(ctx context.Context, do terms.Do) *step {
-	if do != terms.Stay { // terms name the masters that are connected: of all, they are those of many clients
-		d.All.Meet(ctx, true)
+// all have told, or a majority has a while ago; and before that for the masters that are being connected.
+func (d *Directory) hear(ctx context.Context, do terms.Do, grace time.Duration) *step {
+	if do != terms.Stay { // terms name the masters that are connected: those of all are the same for many clients
+		d.All.Meet(ctx, grace)
 	}
 	enough, cancel := context.WithCancel(ctx)
 	defer cancel()

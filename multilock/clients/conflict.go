@@ -186,7 +186,7 @@ func (d *Directory) Guard(ctx context.Context) time.Duration {
 // lookOnce asks the masters how others use them, unless one has told already.
 func (d *Directory) lookOnce(ctx context.Context) {
 	if !d.heardAny() && ctx.Err() == nil && d.All.Begin() {
-		d.hear(ctx, terms.Look)
+		d.hear(ctx, terms.Look, longestLook)
 		d.All.End()
 	}
 }

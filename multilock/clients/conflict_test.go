@@ -64,7 +64,7 @@ func TestALookEstablishesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := directoryOf(t, redlocktest.Start(t, 3))
 		d.id.Name, d.by = "test", "x"
-		if next := d.heard(d.hear(t.Context(), terms.Look), false); next != terms.Stay || d.Admitted() {
+		if next := d.heard(d.hear(t.Context(), terms.Look, longestLook), false); next != terms.Stay || d.Admitted() {
 			t.Errorf("after a look, the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
 		}
 	})
@@ -76,7 +76,7 @@ func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
 		d, _ := directoryOf(t, fleet)
 		d.id.Name, d.by = "test", "x"
-		r := d.hear(t.Context(), terms.Join)
+		r := d.hear(t.Context(), terms.Join, longestLook)
 		d.All.Shut()
 		d.All.Settle()
 		d.Retract()

@@ -71,15 +71,16 @@ func (m *Masters) Unready(op, key string) error {
 }
 
 // Meet waits until the masters are connected, or are known to be down: all of them, or so many that a
-// majority is or none can be. It takes about a node timeout at most.
+// majority is or none can be, and after that for the grace. It takes about a node timeout at most.
 //
 // Cost: nothing is sent.
-func (m *Masters) Meet(ctx context.Context, all bool) {
+func (m *Masters) Meet(ctx context.Context, grace time.Duration) {
 	changed := make(chan struct{}, 1)
 	for _, n := range m.Nodes {
 		n.Notify(changed)
 		defer n.StopNotify(changed)
 	}
+	var enough <-chan time.Time
 	for {
 		up, down := 0, 0
 		for _, n := range m.Nodes {
@@ -91,11 +92,17 @@ func (m *Masters) Meet(ctx context.Context, all bool) {
 				up++
 			}
 		}
-		if up+down == len(m.Nodes) || !all && quorum.Vote(len(m.Nodes), up, down) != quorum.Pending {
+		decided := quorum.Vote(len(m.Nodes), up, down) != quorum.Pending
+		switch {
+		case up+down == len(m.Nodes), decided && grace == 0:
 			return
+		case decided && enough == nil:
+			enough = time.After(grace)
 		}
 		select {
 		case <-changed:
+		case <-enough:
+			return
 		case <-ctx.Done():
 			return
 		case <-m.closing:

@@ -62,7 +62,7 @@ func (m *Masters) KnowsTime() bool {
 // Cost: nothing is sent.
 func (m *Masters) Greet(ctx context.Context) {
 	if !m.KnowsTime() {
-		m.Meet(ctx, false)
+		m.Meet(ctx, 0)
 	}
 }
 
