@@ -43,8 +43,9 @@ type SetsConfig struct {
 // moves as few names as can be.
 //
 // Sets with different IDs may have masters in common, which is no [ErrOverlap]: each name is locked in
-// one of them. But those between which names move must not: a name that is locked in both waits for itself at each
-// master that is in both, and for ever where the second set has no majority without these.
+// one of them. But those between which names move must not, and are refused where Config.Masters shows it: a name that is
+// locked in both waits for itself at each master that is in both, and for ever where the second set has no majority
+// without these.
 //
 // While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
 // set, and one in which both agree on its fencing token. Its [Hold] is one, and ends when it is lost in
@@ -104,6 +105,14 @@ func (cfg *SetsConfig) fill() error {
 	for id, of := range cfg.Sets {
 		if prefix := cfg.Sets[first].Prefix; of.Prefix != prefix {
 			return fmt.Errorf("redlock: Config.Prefix is %q in set %q, and %q in set %q: a name that moves would be two", prefix, first, of.Prefix, id)
+		}
+	}
+	for _, from := range cfg.Now {
+		for _, to := range cfg.Next {
+			moves := from != to && (!slices.Contains(cfg.Next, from) || !slices.Contains(cfg.Now, to))
+			if moves && slices.ContainsFunc(cfg.Sets[from].Masters, func(m string) bool { return slices.Contains(cfg.Sets[to].Masters, m) }) {
+				return fmt.Errorf("redlock: names move from set %q to set %q, which have a master in common: a lock would wait for itself there", from, to)
+			}
 		}
 	}
 	return nil

@@ -188,14 +188,19 @@ func TestSetsAreChecked(t *testing.T) {
 			return sets
 		}
 		ab := []string{"a", "b"}
+		at := func(masters ...string) redlock.Config { return redlock.Config{Masters: masters} }
 		for want, cfg := range map[string]redlock.SetsConfig{
-			"Sets is empty":             {Now: ab},
-			"Next without Now":          {Sets: all(ab...), Next: ab},
-			"has no set \"c\"":          {Sets: all(ab...), Now: ab, Next: []string{"a", "c"}},
-			"is empty or has":           {Sets: all("")},
-			"has a zero byte":           {Sets: all("a\x00")},
-			"\"a\" is listed twice":     {Sets: all(ab...), Now: []string{"a", "b", "a"}},
-			"\"b\" is neither in":       {Sets: all(ab...), Now: ab[:1]},
+			"Sets is empty":         {Now: ab},
+			"Next without Now":      {Sets: all(ab...), Next: ab},
+			"has no set \"c\"":      {Sets: all(ab...), Now: ab, Next: []string{"a", "c"}},
+			"is empty or has":       {Sets: all("")},
+			"has a zero byte":       {Sets: all("a\x00")},
+			"\"a\" is listed twice": {Sets: all(ab...), Now: []string{"a", "b", "a"}},
+			"\"b\" is neither in":   {Sets: all(ab...), Now: ab[:1]},
+			"from set \"a\" to set \"c\"": {
+				Sets: map[string]redlock.Config{"a": at("m1:1", "m2:1", "m3:1"), "b": at("m3:1", "m4:1", "m5:1"), "c": at("m3:1", "m6:1", "m7:1")},
+				Now:  ab, Next: []string{"b", "a", "c"},
+			},
 			"set \"c\": redlock: Confi": {Sets: map[string]redlock.Config{"a": good, "c": {}}},
 		} {
 			expectSays(t, "NewSets", second(redlock.NewSets(cfg)), want)
