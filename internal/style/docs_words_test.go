@@ -28,7 +28,7 @@ var limits = map[string]int{
 	"docs/kept.md":           880,
 	"docs/safety.md":         1360,
 	"docs/how-it-works.md":   2580,
-	"docs/comparison.md":      750,
+	"docs/comparison.md":     750,
 	"docs/contributing.md":   1350,
 	"docs/verification.md":   740,
 	"docs/design/README.md":  810,
