@@ -8,8 +8,8 @@
 //	go run . -page . -run kept                        one section of that page
 //
 // Each trial is measured in rounds, and within a round the contenders take turns, so that other
-// load on the machine affects all of them alike. A figure is the median of its rounds, and the line below a table compares round by round. On a busy
-// machine trust the ratios within one run, not a number by itself.
+// load on the machine affects all of them alike. A figure is the median of its rounds, and the line below a
+// table compares round by round. On a busy machine trust the ratios within one run, not a number by itself.
 //
 // # Where things are
 //

@@ -65,7 +65,7 @@ type MajorityError struct {
 	Op            string        // what failed: "lock", "acquire" (a permit), "unlock", "extend", "ready", …
 	Name          string        // of the lock or the semaphore; empty for "ready"
 	Got, Need, Of int           // masters that said yes, that were needed, and that there are
-	Masters       []error       // of the masters that refused, failed or were did not answer in time: one each, which names it
+	Masters       []error       // of the masters that refused, failed or did not answer in time: one each, which names it
 	Guard         time.Duration // of ErrGuarded: until a majority grants locks; otherwise 0
 
 	// Hopeless says that waiting does not help: so many masters reported permanent errors that no majority is left.

@@ -37,7 +37,7 @@ func TestRunSaysWhoHoldsIt(t *testing.T) {
 	_, flags := masters(t, 3)
 	holder, in, _ := holding(t, line("hold", flags, "n", "--client-name", "nightly-report")...)
 	known(t, flags, holder)
-	first, firstIn := withStdin(t, command(t, line("hold", flags, "n", "--client-name", "first")...))
+	first, firstIn := withStdin(t, command(t, line("hold", flags, "n", "--client-name", "first")...).env("REDLOCK_NODE_TIMEOUT=5s")) // or a slow machine logs that a master is down
 	said := func(i *invocation, what string) {
 		t.Helper()
 		eventually(t, "it says "+what, func() bool { return strings.Contains(i.stderr.String(), what) })
@@ -55,7 +55,7 @@ func TestRunSaysWhoHoldsIt(t *testing.T) {
 	said(second, "s; next in line\n")
 	firstIn.Close()
 	second.wantCode(0)
-	if lines := strings.Count(first.stderr.String(), "still waiting"); lines != 1 { // a slow machine may add that a master is down
+	if lines := strings.Count(first.stderr.String(), "\n"); lines != 1 {
 		t.Errorf("the first waiter was told %d times, want once:\n%s", lines, &first.stderr)
 	}
 }
