@@ -151,7 +151,8 @@ func (r result) cell(name string) string {
 	return number(median(values))
 }
 
-// number formats v with two decimals below 10, one below 100 and none above; whole numbers have none.
+// number formats v with two digits below 0.1, two decimals below 10, one below 100 and none above; whole numbers have
+// none.
 func number(v float64) string {
 	size := math.Abs(v)
 	switch {
@@ -159,6 +160,8 @@ func number(v float64) string {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	case size >= 10:
 		return strconv.FormatFloat(v, 'f', 1, 64)
+	case size < 0.1:
+		return strconv.FormatFloat(v, 'g', 2, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
 }
