@@ -33,7 +33,7 @@ func Now() Instant { return at(time.Now()) }
 
 func at(now time.Time) Instant {
 	mono := now.Sub(epoch)
-	shift := now.Round(0).Sub(epoch.Round(0)) - mono
+	shift := time.Duration(now.UnixNano()-epoch.UnixNano()) - mono
 	if moved := shift - time.Duration(ahead.Load()); moved.Abs() >= tolerance {
 		lookUp()
 		ahead.Store(int64(shift))
