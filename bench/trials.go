@@ -98,7 +98,7 @@ func allTrials() (all []trial) {
 	})
 	add("idle", []string{"redlock", "redsync"}, trial{
 		setting: strconv.Itoa(idleN),
-		title:   fmt.Sprintf("%d clients that have locked before and are now idle, for %v; less what the masters need without them", idleN, idleFor),
+		title:   fmt.Sprintf("%d clients that locked once and have been idle for %v, for %v more; less what the masters need without them", idleN, idleFor, idleFor),
 		measure: measureIdle, // it opens the clients
 	})
 	storm := func(setting, who string, measure measurement) {
