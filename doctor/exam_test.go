@@ -190,8 +190,8 @@ func TestFindings(t *testing.T) {
 			f.Trials = []node.Refusal{{What: "acquire", Err: noperm}}
 		}, "permissions", Warning, "the user lacks +hset +zadd: no lock", "ACL SETUSER … +hset +zadd"},
 		{"luxury denied", func(f *node.Facts) {
-			f.Denials = []node.Refusal{{What: "+client|id", Err: noperm, Without: "this and that"}}
-		}, "permissions", Warning, "the user lacks +client|id: this and that", "+client|id"},
+			f.Denials = []node.Refusal{{What: "+client|kill", Err: noperm, Without: "this and that"}}
+		}, "permissions", Warning, "the user lacks +client|kill: this and that", "+client|kill"},
 		{"scratch denied", func(f *node.Facts) {
 			f.Denials = []node.Refusal{{What: node.AllNames, Err: noperm}, {What: "~redlock_fence:*", Err: noperm}}
 		}, "permissions", Error, "may not use every name: doctor made one up", "--name"},

@@ -320,7 +320,7 @@ func TestNoSecretInErrors(t *testing.T) {
 		time.Sleep(time.Minute)
 		log.want(t, 0, "s3cret")
 	}
-	for _, to := range []string{"INFO server", "CLIENT ID", "EVAL", "SUBSCRIBE"} {
+	for _, to := range []string{"INFO server", "CLIENT INFO", "EVAL", "SUBSCRIBE"} {
 		subtest(t, to, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			cfg.Pool = withReply(cfg.Pool, to, echo)
 			check(t, cfg)

@@ -73,7 +73,7 @@ func TestKillRefused(t *testing.T) {
 		warnings      int
 	}{
 		{"CLIENT KILL", "CLIENT KILL ID ", 1}, // by the second connection
-		{"CLIENT ID", "CLIENT ID", 2},         // by both
+		{"CLIENT INFO", "CLIENT INFO", 2},     // by both
 	} {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			var log logRecorder

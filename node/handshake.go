@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,22 +27,26 @@ type peer struct {
 	ended     clock.Instant // when the connection has, if it is the one before
 }
 
-// databaseOf returns the number of the database that a connection leads to, -1 if the master does not say, from the
-// reply to CLIENT INFO: "id=3 addr=… db=0 …".
-func databaseOf(reply any) int {
+// connectionOf reads the reply to CLIENT INFO: "id=3 addr=… db=0 …". It returns the number of the connection, 0 if the
+// master does not say, and that of the database that it leads to, -1 if not.
+func connectionOf(reply any) (id int64, db int) {
+	db = -1
 	text, _ := reply.([]byte)
 	for word := range strings.FieldsSeq(string(text)) {
-		if number, ok := strings.CutPrefix(word, "db="); ok {
-			if db, err := strconv.ParseUint(number, 10, 31); err == nil {
-				return int(db)
-			}
+		name, value, _ := strings.Cut(word, "=")
+		switch number, err := strconv.ParseInt(value, 10, 64); {
+		case err != nil || number < 0:
+		case name == "id":
+			id = number
+		case name == "db" && number <= math.MaxInt32:
+			db = int(number)
 		}
 	}
-	return -1
+	return id, db
 }
 
 // greeting is what a new connection is asked.
-var greeting = split("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME", "CLIENT INFO", script.Exist)
+var greeting = split("INFO server", "INFO replication", "CLIENT INFO", "PING", "TIME", script.Exist)
 
 // handshake asks who the master is, refuses one that must not vote, and makes sure that no
 // command of the connection before runs from now on, and that the master has the scripts.
@@ -51,8 +56,7 @@ func (n *Node) handshake(l *link) error {
 	if err != nil {
 		return err
 	}
-	sections, clientID, pong, masterTime, scripts := replies[:2:2], replies[2], replies[3], replies[4], replies[6]
-	l.db = databaseOf(replies[5])
+	sections, connection, pong, masterTime, scripts := replies[:2:2], replies[2], replies[3], replies[4], replies[5]
 	told := clock.Now()
 	l.checked, l.silence, l.lastAnswer = asked, n.drawSilence(), told
 	l.answerTime.add(told.Sub(asked))
@@ -68,7 +72,7 @@ func (n *Node) handshake(l *link) error {
 	if err := checkPong(pong); err != nil {
 		return err
 	}
-	l.clientID, _ = clientID.(int64)
+	l.clientID, l.db = connectionOf(connection)
 	if l.id.replica() {
 		n.replicaRun = l.id.run
 		return ErrReplica
@@ -76,7 +80,7 @@ func (n *Node) handshake(l *link) error {
 	if err := n.cfg.Registry.add(n, l.id.run); err != nil {
 		return err
 	}
-	n.warnIfRefused(clientID)
+	n.warnIfRefused(connection)
 	l.guardEnds, l.mayBeGuarded = n.guardEnd(&l.id, told)
 	if l.began = told.Add(-l.id.uptime); l.id.promoted {
 		l.began = told
@@ -133,7 +137,7 @@ func lacking(permission string, refusal redis.Error) redis.Error {
 // warnIfRefused logs that old connections cannot be killed, if reply is a refusal.
 func (n *Node) warnIfRefused(reply any) {
 	if err, refused := reply.(redis.Error); refused {
-		n.cfg.Logger.Warn("redlock: CLIENT KILL is refused, or CLIENT ID, which it needs: a lock that was released during an outage may stay taken until its lease ends",
+		n.cfg.Logger.Warn("redlock: CLIENT KILL is refused, or CLIENT INFO, which it needs: a lock that was released during an outage may stay taken until its lease ends",
 			"master", n.cfg.Name, "error", err)
 	}
 }

@@ -112,7 +112,7 @@ func TestLoading(t *testing.T) {
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "LOADING")
 		m.Refuse("")
 		waitUntil(t, lastRetry*3/2, n.isUp)
-		handshakes := m.Calls("CLIENT") // CLIENT ID
+		handshakes := m.Calls("CLIENT") // CLIENT INFO
 		time.Sleep(20 * time.Second)
 		if got := m.Calls("CLIENT") - handshakes; got > 0 {
 			t.Errorf("handshakes afterwards: got %d, want none", got)

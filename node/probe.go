@@ -201,7 +201,7 @@ func (p *probe) identify(context.Context) error {
 	}
 	told := clock.Now()
 	last := len(replies) - 2
-	p.facts.DB = databaseOf(replies[last+1])
+	_, p.facts.DB = connectionOf(replies[last+1])
 	p.facts.Settings = p.pairs(replies[2:last])
 	id := identify(replies[1])
 	p.facts.Info = make(map[string]string)

@@ -63,9 +63,8 @@ func (p *probe) rights() []right {
 		all,
 		right{"+ping", []any{"PING"}, "the connection cannot be checked"},
 		right{"+info", []any{"INFO", "server"}, "the master's age is unknown, and it grants nothing unless the restart guard is off"},
-		right{"+client|id", []any{"CLIENT", "ID"}, noKill},
 		right{"+client|kill", []any{"CLIENT", "KILL", "ID", far}, noKill},
-		right{"+client|info", []any{"CLIENT", "INFO"}, "nobody notices clients of other databases of the same masters"},
+		right{"+client|info", []any{"CLIENT", "INFO"}, noKill + ", and nobody notices clients of other databases of the same masters"},
 		right{"+zremrangebyscore", []any{"ZREMRANGEBYSCORE", p.Scratch, 0, 0}, noNames},
 		right{"+getrange", []any{"GETRANGE", p.Scratch, 0, 0}, noNames},
 	)

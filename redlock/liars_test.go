@@ -284,7 +284,7 @@ func liars() map[string]*liar {
 		"the end":             hangUp,
 		"half, and the end":   then(text("$100\r\nabc"), hangUp),
 	} {
-		for _, begin := range []string{"EVAL", "INFO SERVER", "INFO REPLICATION", "PING", "TIME", "CLIENT ID", "SUBSCRIBE"} {
+		for _, begin := range []string{"EVAL", "INFO SERVER", "INFO REPLICATION", "PING", "TIME", "CLIENT INFO", "SUBSCRIBE"} {
 			all[begin+": "+what] = to(begin, reply)
 		}
 	}
