@@ -62,6 +62,9 @@ func (d Dialer) lookUp(ctx context.Context, address string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	if ip, err := netip.ParseAddr(host); err == nil { // a look-up would lose its zone
+		return inOrder([]netip.Addr{ip}, port), nil
+	}
 	found, err := cmp.Or(d.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return nil, err
