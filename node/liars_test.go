@@ -97,6 +97,29 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
+// TestNoRoomForTheScripts: a master that reads no further than its greeting is given up, and tried again.
+func TestNoRoomForTheScripts(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		const info = "$23\r\nrun_id:a\r\nrole:master\r\n\r\n"
+		missing := len(loads(t))
+		greeted := info + info + ":7\r\n+PONG\r\n*2\r\n:1795717027\r\n:1\r\n+\r\n" +
+			fmt.Sprintf("*%d\r\n", missing) + strings.Repeat(":0\r\n", missing)
+		var dialed atomic.Int32
+		cfg.Pool = speaking(t, func(conn net.Conn) {
+			dialed.Add(1)
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, greeted)
+			_, _ = io.WriteString(conn, "+\r\n") // which nobody reads: it waits for the end of the connection
+		})
+		n := start(t, cfg)
+		time.Sleep(10 * time.Second)
+		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, ErrTimeout.Error())
+		if got := dialed.Load(); got < 3 {
+			t.Errorf("connections in 10 s: got %d, want 3 at least", got)
+		}
+	})
+}
+
 // TestKnownPort: a port on which the master has answered before needs no other scheme.
 func TestKnownPort(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

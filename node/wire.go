@@ -203,17 +203,17 @@ func (w *wire) receive() (any, error) {
 	return reply, err
 }
 
-// ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither the
-// flush nor a reply takes longer than the connection's patience. If the master hangs up behind an error, that
+// ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither to
+// send them nor a reply takes longer than the connection's patience. If the master hangs up behind an error, that
 // is the reason.
 func (w *wire) ask(commands ...[]any) ([]any, error) {
-	for _, words := range commands {
-		if err := w.request(script.Longest(words[0].(string)), words); err != nil {
-			return nil, err
-		}
-	}
 	limit := afterAwake(w.patience, w.sever)
 	defer limit.stop()
+	for _, words := range commands {
+		if err := w.request(script.Longest(words[0].(string)), words); err != nil {
+			return nil, limit.why(err)
+		}
+	}
 	if err := w.conn.Flush(); err != nil {
 		return nil, limit.why(err)
 	}
