@@ -29,6 +29,7 @@ var (
 	ErrSameServer = errors.New("is the same server")
 	ErrClosed     = errors.New("closed")
 	errPromoted   = errors.New("was a replica since")
+	errTold       = errors.New("says what it is only now")
 	errReply      = errors.New("sends what is no reply to any of our commands")
 	errSentinel   = errors.New("is a Sentinel, not a master")
 	errCluster    = errors.New("is a node of a cluster, not a master by itself")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,31 +132,48 @@ func TestGuardOfFrozen(t *testing.T) {
 	}
 }
 
-// TestGuardUnknownAge: a master that does not tell its age never grants anything, and
+// TestGuardUnknownAge: a master that does not tell its age grants nothing until it does, and
 // says why, unless there is no guard.
 func TestGuardUnknownAge(t *testing.T) {
 	const noInfo = redis.Error("NOPERM this user has no permissions to run the 'info' command")
-	subtest(t, "guard", func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(logRecorder)
-		cfg.Guard, cfg.Logger = guard, log.logger()
-		cfg.Pool = withReply(cfg.Pool, "INFO", noInfo)
-		n := start(t, cfg)
-		for range 3 {
-			got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
-			wantErr(t, "acquire", got, script.Unsent, "NOPERM")
-			if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
-				t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
+	for _, refused := range []string{"INFO", "INFO server"} {
+		subtest(t, "guard, "+refused, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			log := new(logRecorder)
+			cfg.Guard, cfg.Logger = guard, log.logger()
+			cfg.Pool = withReply(cfg.Pool, refused, noInfo)
+			n := start(t, cfg)
+			for range 3 {
+				got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+				wantErr(t, "acquire", got, script.Unsent, "NOPERM")
+				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
+					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
+				}
+				want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
+				time.Sleep(time.Hour)
 			}
-			want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
-			time.Sleep(time.Hour)
-		}
-		log.want(t, 1, "INFO", "master is up", "guard=unknown")
-		log.want(t, 1, "WARN", "grants no hold yet", "its uptime is unknown: INFO: NOPERM", "the user needs the permission +info")
-		log.want(t, 0, "grants holds again")
-	})
+			log.want(t, 1, "INFO", "master is up", "guard=unknown")
+			log.want(t, 1, "WARN", "grants no hold yet", "its uptime is unknown: INFO: NOPERM", "the user needs the permission +info")
+			log.want(t, 0, "grants holds again")
+		})
+	}
 	subtest(t, "no guard", func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Pool = withReply(cfg.Pool, "INFO", noInfo)
 		wantGrants(t, start(t, cfg))
+	})
+	subtest(t, "until the user may ask", func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var permitted atomic.Bool
+		cfg.Guard = guard
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			if strings.HasPrefix(words, "INFO") && !permitted.Load() {
+				return noInfo
+			}
+			return nil
+		}})
+		n := start(t, cfg)
+		time.Sleep(time.Hour)
+		permitted.Store(true)
+		time.Sleep(2 * heartbeat)
+		wantGrants(t, n)
 	})
 }
 

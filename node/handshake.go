@@ -167,10 +167,9 @@ func identify(replies ...any) (id identity) {
 	}
 	for _, reply := range replies {
 		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
-			return identity{err: fmt.Errorf("INFO: %w", lacking("+info", refusal))}
-		}
-		if _, ok := reply.([]byte); !ok {
-			return identity{err: errors.New("INFO: " + quote.Value(reply))}
+			id.err = fmt.Errorf("INFO: %w", lacking("+info", refusal))
+		} else if _, ok := reply.([]byte); !ok {
+			id.err = errors.New("INFO: " + quote.Value(reply))
 		}
 		for name, value := range fields(reply) {
 			if field := told[string(name)]; field != nil {

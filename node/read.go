@@ -112,6 +112,8 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 		case now.replica():
 			n.replicaRun = l.id.run
 			l.giveUpLocked(ErrReplica)
+		case l.id.role == "" && now.role != "": // INFO was refused, and is permitted now
+			l.giveUpLocked(errTold)
 		case now.promoted && now.history != l.id.history:
 			l.giveUpLocked(errPromoted)
 		}
