@@ -145,8 +145,11 @@ func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, 
 		return since, s.n.normalize(err)
 	}
 	// A vote must come from the process that commands go to. Otherwise a server could vote
-	// twice, if two names lead to it at different moments.
-	if identify(replies[0]).run != l.id.run {
+	// twice, if two names lead to it at different moments. One that does not say which it is may be any.
+	switch id := identify(replies[0]); {
+	case id.run == "":
+		return since, id.err
+	case id.run != l.id.run:
 		return since, errOther
 	}
 	if refusal, refused := replies[1].(redis.Error); refused {

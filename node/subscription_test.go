@@ -200,6 +200,26 @@ func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
 	})
 }
 
+// TestNoSubscriptionToTheUnknown: a process that does not say which it is may be another than the one that commands go to,
+// so what it hands off is no vote.
+func TestNoSubscriptionToTheUnknown(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		fleet := redlocktest.Start(t, 2)
+		var at atomic.Int32
+		cfg.Pool = withReply(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return fleet.Pools()[at.Load()].DialContext(ctx)
+		}}, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
+		var log logRecorder
+		cfg.Logger = log.logger()
+		n, d := started(t, cfg), new(recorder)
+		at.Store(1)
+		n.Subscribe("a", d, 7)
+		time.Sleep(10 * time.Second)
+		d.want(t, "of a name that has come to lead elsewhere")
+		log.want(t, 1, "no subscription", "the user needs the permission +info")
+	})
+}
+
 // TestSubscriptionFallsSilent: a subscription on which nothing arrives any more is made again, and the
 // connection for commands stays.
 func TestSubscriptionFallsSilent(t *testing.T) {
