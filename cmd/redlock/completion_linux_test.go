@@ -58,11 +58,12 @@ func TestCompletionFishLong(t *testing.T) {
 	}
 }
 
-// bash completes the names of locks, which the masters of the environment know. It ends words at colons.
+// bash completes the names of locks, which the masters of the environment know. It ends words at colons. A name that
+// somebody else chose runs nothing, neither now nor as part of the line.
 func TestCompletionOfNames(t *testing.T) {
 	bin, work := shellBin(t)
 	fleet, _ := masters(t, 3)
-	for _, name := range []string{"orders:42", "orders:43", "invoices"} {
+	for _, name := range []string{"orders:42", "orders:43", "invoices", "$(touch ran)", "two words; touch ran", "s*"} {
 		take(t, fleet, name)
 	}
 	for _, c := range []struct{ typed, words, want string }{
@@ -70,6 +71,8 @@ func TestCompletionOfNames(t *testing.T) {
 		{"redlock inspect orders:", "redlock inspect orders :", "42 43"},
 		{"redlock unlock --force orders:4", "redlock unlock --force orders : 4", "42 43"},
 		{"redlock run inv", "redlock run inv", "invoices"},
+		{"redlock inspect ", "redlock inspect ''", `\$\(touch\ ran\) invoices orders:42 orders:43 s\* two\ words\;\ touch\ ran`},
+		{"redlock inspect tw", "redlock inspect tw", `two\ words\;\ touch\ ran`},
 		{"redlock run x -- ca-c", "redlock run x -- ca-c", "ca-command"},
 		{"redlock clients in", "redlock clients in", ""},
 	} {
@@ -82,5 +85,8 @@ func TestCompletionOfNames(t *testing.T) {
 			echo "${COMPREPLY[@]}"`}, work
 		i.start().wantCode(0)
 		check.Equal(t, strings.TrimSpace(i.stdout.String()), c.want, "bash completes %q to", c.typed)
+	}
+	if _, err := os.Stat(filepath.Join(work, "ran")); err == nil {
+		t.Error("the name of a lock was run")
 	}
 }
