@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,39 @@ func (a *addresses) Decode(ctx *kong.DecodeContext) error {
 		*a = append(*a, strings.TrimSpace(one))
 	}
 	return nil
+}
+
+// lockNames are names of locks. A value has one on each line; a \ at the end of a line makes the line break part of the
+// name.
+type lockNames []string
+
+// Decode parses what the user wrote. kong would leave out a name that is empty.
+func (n *lockNames) Decode(ctx *kong.DecodeContext) error {
+	token, err := ctx.Scan.PopValue("name")
+	if err != nil {
+		return err
+	}
+	text, name := token.String(), ""
+	for line := range strings.Lines(text) {
+		if begin, goesOn := strings.CutSuffix(line, "\\\n"); goesOn {
+			name += begin + "\n"
+			continue
+		}
+		*n, name = append(*n, name+strings.TrimSuffix(line, "\n")), ""
+	}
+	if name != "" || text == "" {
+		*n = append(*n, name)
+	}
+	return nil
+}
+
+// asItIs takes any bytes for text: kong would replace those that are not UTF-8, also in the command of redlock run.
+func asItIs(ctx *kong.DecodeContext, target reflect.Value) error {
+	token, err := ctx.Scan.PopValue("string")
+	if err == nil {
+		target.SetString(token.String())
+	}
+	return err
 }
 
 // oneName is the name that inspect and unlock are about.

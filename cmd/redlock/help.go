@@ -48,10 +48,7 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if err != nil {
 		return err
 	}
-	help := strings.NewReplacer(
-		"--name=NAME\n...  ", "--name=NAME      ", // the separator of names is a new line
-		"Show context-sensitive help.", "Print this help and exit.",
-	).Replace(text.String())
+	help := strings.Replace(text.String(), "Show context-sensitive help.", "Print this help and exit.", 1)
 	if selected == nil {
 		_, err = io.WriteString(out, help+manual("topics"))
 		return err

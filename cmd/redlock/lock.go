@@ -17,7 +17,7 @@ import (
 
 // lockFlags say what to lock, and how. The commands that take locks have them.
 type lockFlags struct {
-	Name    []string  `sep:"\n" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock: the same as an argument. Given several times, all are locked together; in the variable, one name per line."`
+	Name    lockNames `env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock: the same as an argument. Given several times, all are locked together; in the variable, one name per line."`
 	Shared  bool      `help:"Lock for reading: together with others who do, and not beside anybody who does not."`
 	Permits permits   `placeholder:"K" help:"Take one of K permits of that name, instead of locking it: at most K have one at the same time. Everybody should name the same K, 1 to 1000."`
 	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time. Above 30s, all clients of these masters need a --max-lease that is as long."`

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -172,6 +173,7 @@ func newParser(line *cli, helpTo, complainTo io.Writer, exit func(int)) (*kong.K
 		kong.Writers(helpTo, complainTo),
 		kong.Vars{"version": version()},
 		kong.Exit(exit),
+		kong.KindMapper(reflect.String, kong.MapperFunc(asItIs)),
 		kong.Resolvers(kong.ResolverFunc(line.file.resolve)),
 	)
 }
