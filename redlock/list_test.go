@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,11 @@ func TestList(t *testing.T) {
 			"orders:{s} true true  0 0s 0 2 0 3",
 		}
 		expectLines(t, "List", got, want)
+		for _, limit := range []int{math.MaxInt, math.MaxInt / 8} {
+			if all, err := listed(c, t.Context(), "orders:*", limit); err != nil || len(all.locks) != len(want) || all.more {
+				t.Errorf("List of up to %d has %d, more %v, %v; want all", limit, len(all.locks), all.more, err)
+			}
+		}
 		if first := list.locks[0]; first.Token == 0 || first.Remaining <= 20*time.Second || first.Remaining > lease {
 			t.Errorf("List has %+v, want a token, and what is left of a lease", first)
 		}

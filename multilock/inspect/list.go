@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +57,8 @@ const listedAtOnce = 128
 func List(ctx context.Context, d *clients.Directory, pattern, after string, limit int) (Listing, error) {
 	var l Listing
 	start := time.Now()
-	prefix := d.All.Nodes[0].Prefix() // that of all
+	prefix := d.All.Nodes[0].Prefix()  // that of all
+	limit = min(limit, math.MaxInt/32) // what follows from it does not overflow
 	found := &names{prefix: prefix, after: after, limit: 10*limit + spare, all: make(map[target]bool)}
 	err := d.All.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
 		a := d.All.Scan(looking, i, func(cursor uint64) *script.Command {
