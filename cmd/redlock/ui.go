@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,7 +131,7 @@ func (s *uiServer) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {
-			host = r.Host
+			host = strings.Trim(r.Host, "[]") // of IPv6
 		}
 		if !loopback(host) {
 			http.Error(w, "redlock ui is for localhost", http.StatusForbidden)
@@ -139,6 +140,7 @@ func (s *uiServer) handler() http.Handler {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
+		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
 		guarded.ServeHTTP(w, r)
 	})
 }
@@ -189,6 +191,9 @@ const (
 	mostPause = 5 * time.Second
 )
 
+// mostBody is how many bytes are read of what a page sends: the owners of all permits of a name, and more.
+const mostBody = 1 << 20
+
 // uiSets is how many sets of masters, and pairs of them that are not safe, a page shows.
 const uiSets = 26
 
@@ -209,7 +214,8 @@ func (s *uiServer) serveLook(w http.ResponseWriter, r *http.Request) {
 		part := *look.Clients
 		look.Total = len(part.Clients)
 		skip = min(skip, look.Total)
-		part.Clients = part.Clients[skip:min(skip+s.limit, look.Total)]
+		part.Clients = part.Clients[skip:]
+		part.Clients = part.Clients[:min(s.limit, len(part.Clients))]
 		look.Clients = &part
 	}
 	if name := r.FormValue("name"); name != "" {

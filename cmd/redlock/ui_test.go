@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -14,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/doctor"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
@@ -127,6 +131,24 @@ func TestPagesOfRowsLong(t *testing.T) {
 	})
 }
 
+// TestPageOfAll: whoever wants all rows at once gets them.
+func TestPageOfAll(t *testing.T) {
+	besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
+		server.limit = math.MaxInt
+		for range 2 {
+			other, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
+			check.OK(t, err)
+			defer other.Close()
+			check.OK(t, other.Do(t.Context(), "n", func(context.Context) error { return nil }))
+		}
+		time.Sleep(time.Minute)
+		for skip, want := range map[string]int{"0": 2, "1": 1, "2": 0, "3": 0} {
+			look, _ := looked(t, server, url.Values{"skip": {skip}})
+			check.Equal(t, len(look.Clients.Clients), want, "clients behind the first %s", skip)
+		}
+	})
+}
+
 // TestTurns: pages with several patterns cost the masters no more than one does, and each has its turn.
 func TestTurns(t *testing.T) {
 	minute := func(patterns ...string) (scans int64, least int) {
@@ -169,6 +191,51 @@ func TestLookForItself(t *testing.T) {
 			check.Equal(t, asks(t, server, http.MethodGet, "look", nil, site).Code, want, "Sec-Fetch-Site %q", site)
 			if asked := fleet.Master(0).Calls("scan") > before; asked && want == 403 {
 				t.Errorf("Sec-Fetch-Site %q has the masters asked", site)
+			}
+		}
+	})
+}
+
+// TestHostOfThePage: the page answers by the names of the loopback, as browsers write them.
+func TestHostOfThePage(t *testing.T) {
+	handler := newUI(false, 200).handler()
+	for host, want := range map[string]int{
+		"localhost": 200, "localhost:7380": 200, "127.0.0.1": 200, "127.0.0.1:7380": 200, "[::1]": 200, "[::1]:7380": 200,
+		"": 403, "example.com": 403, "localhost.example.com:7380": 403, "10.0.0.1:7380": 403, "[::2]": 403,
+	} {
+		r, w := httptest.NewRequest(http.MethodGet, "http://localhost/", nil), httptest.NewRecorder()
+		r.Host = host
+		handler.ServeHTTP(w, r)
+		check.Equal(t, w.Code, want, "Host %q", host)
+	}
+}
+
+// endless is a body of a form that has no end, and counts what is read of it.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	const head = "--b\r\nContent-Disposition: form-data; name=f; filename=f\r\n\r\n"
+	n := copy(p, strings.Repeat("x", len(p)))
+	if e.read == 0 {
+		copy(p, head)
+	}
+	if e.read += n; e.read > 100<<20 {
+		return n, errors.New("it would have filled the disk")
+	}
+	return n, nil
+}
+
+// TestFormsAreShort: what a request brings is read up to a bound.
+func TestFormsAreShort(t *testing.T) {
+	besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
+		for path, method := range map[string]string{"look": http.MethodGet, "force": http.MethodPost, "doctor": http.MethodPost, "masters": http.MethodGet} {
+			server.examine = func(context.Context) (doctor.Report, error) { return doctor.Report{}, nil }
+			body := new(endless)
+			r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/"+path+"?name=n", body)
+			r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
+			server.handler().ServeHTTP(httptest.NewRecorder(), r)
+			if body.read > 10<<20 {
+				t.Errorf("%s: %d bytes were read", path, body.read)
 			}
 		}
 	})
