@@ -235,8 +235,8 @@ func (p *probe) identify(context.Context) error {
 func (p *probe) pairs(replies []any) map[string]string {
 	all := make(map[string]string)
 	for _, reply := range replies {
-		if pair, err := redis.Strings(reply, nil); err == nil && len(pair) == 2 {
-			all[pair[0]] = pair[1]
+		if pair, err := redis.ByteSlices(reply, nil); err == nil && len(pair) == 2 {
+			all[string(pair[0])] = brief(pair[1])
 		} else if len(p.facts.Unseen) == 0 {
 			p.unseen("CONFIG GET", reply)
 		}

@@ -204,6 +204,10 @@ func TestReadings(t *testing.T) {
 		fmt.Fprintf(&info, "%s=%s ", name, value)
 	}
 	check.Equal(t, info.String(), "run_id=a = =x role= ", "the fields")
+	settings := new(probe).pairs([]any{[]any{[]byte("save"), bytes.Repeat([]byte("x"), 1e6)}, []any{[]byte("bind"), []byte("")}})
+	if save := settings["save"]; !strings.HasSuffix(save, "… (1000000 bytes)") || len(save) > 300 || len(settings) != 2 {
+		t.Errorf("of a long setting there are %d bytes", len(save))
+	}
 	user := func(flags, commands string, keys any) []any {
 		list := []any{}
 		for flag := range strings.FieldsSeq(flags) {
