@@ -24,6 +24,9 @@ func pageFor(out *os.File) *page {
 	return &page{width: width}
 }
 
+// longestName is how many bytes the name of a lock has at most. Others may write longer keys and records.
+const longestName = 1024
+
 // table prints rows in columns that are two spaces apart. What is in a cell looks like no other cell or row,
 // whoever chose it. Where the page is too narrow, the columns that flexible lists are cut, the widest first, but
 // none to less than its heading or to less than 8.
@@ -31,7 +34,7 @@ func (p *page) table(rows [][]string, flexible ...int) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = strings.ReplaceAll(quote.Text(cell), "  ", ` \x20`)
+			row[i] = strings.ReplaceAll(quote.Text(quote.Brief(cell, longestName)), "  ", ` \x20`)
 			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
 	}

@@ -9,6 +9,16 @@ import (
 	"example.com/redlock/redlockadmin"
 )
 
+// One cell, of whoever, does not widen all rows of a table without bound. A name that can be locked is all there.
+func TestCellsAreBounded(t *testing.T) {
+	var p page
+	longest := strings.Repeat("n", 1024)
+	p.table([][]string{{"NAME", "HOLDER"}, {longest, "a"}, {strings.Repeat("x", 1e6), "b"}})
+	if text := p.String(); len(text) > 5000 || !strings.Contains(text, longest) || !strings.Contains(text, "… (1000000 bytes)") {
+		t.Errorf("the table has %d bytes", len(text))
+	}
+}
+
 // What others chose, names of locks and of clients and what masters say, acts on no terminal, and makes no
 // line or cell that looks like another.
 func TestOthersCannotForge(t *testing.T) {
