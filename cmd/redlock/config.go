@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -129,7 +130,9 @@ func readConfig(path string) (map[string]string, error) {
 		case []string:
 			text = kong.JoinEscaped(value, ',')
 		case names:
-			text = kong.JoinEscaped(value, '\n')
+			if !slices.Contains(value, "") { // one of no text, otherwise, which is refused
+				text = kong.JoinEscaped(value, '\n')
+			}
 		default:
 			text = fmt.Sprint(value)
 		}

@@ -53,6 +53,18 @@ func TestConfigKeys(t *testing.T) {
 	}
 }
 
+// A name in a file that is empty is refused, and not left out.
+func TestNamesOfAFile(t *testing.T) {
+	t.Setenv("REDLOCK_NAME", "")
+	os.Unsetenv("REDLOCK_NAME") // t.Setenv restores it
+	for text, want := range map[string][]string{`"a"`: {"a"}, `["a", "b\nc"]`: {"a", "b\nc"}, `""`: {""}, `[]`: {""}, `["a", ""]`: {""}, `["", "a"]`: {""}} {
+		line, _, _, err := parse([]string{"hold", "--config", write(t, "redlock.toml", "name = "+text, 0o600)}, io.Discard, io.Discard)
+		if err != nil || !slices.Equal(line.Hold.Name, want) {
+			t.Errorf("name = %s: %q, %v; want %q", text, line.Hold.Name, err, want)
+		}
+	}
+}
+
 // The examples of redlock help config and of the docs are configuration files.
 func TestConfigExample(t *testing.T) {
 	for _, in := range []struct{ text, begin, end string }{{manual("config"), "\n\n", "\n\n"}, {readFile(t, "../../docs/command.md"), "```toml\n", "```"}} {
