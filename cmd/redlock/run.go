@@ -74,7 +74,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	locked := time.Now()
 	code, err := r.underLock(hold, cmd, own, signals, log)
-	inTime := r.linger(hold, locked, signals)
+	inTime := err == nil && r.linger(hold, locked, signals)
 
 	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
 	defer cancel()
