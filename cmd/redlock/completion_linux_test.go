@@ -76,7 +76,7 @@ func TestCompletionOfNames(t *testing.T) {
 		{"redlock run x -- ca-c", "redlock run x -- ca-c", "ca-command"},
 		{"redlock clients in", "redlock clients in", ""},
 	} {
-		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work, "REDLOCK_MASTERS="+strings.Join(fleet.URLs(), ","), "TYPED="+c.typed)
+		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work, "REDLOCK_MASTERS="+strings.Join(fleet.URLs(), ","), "REDLOCK_NODE_TIMEOUT=5s", "TYPED="+c.typed)
 		i.cmd.Path, i.cmd.Args, i.cmd.Dir = "/bin/bash", []string{"bash", "--norc", "-c", `
 			source <(redlock completion bash)
 			COMP_WORDS=(` + c.words + `) COMP_LINE=$TYPED COMP_POINT=${#TYPED}
