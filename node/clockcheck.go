@@ -161,16 +161,22 @@ func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply a
 	switch found {
 	case fellBehind:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateBehind})
-		log.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", name)
+		due = append(due, delivery{tell: func() {
+			log.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", name)
+		}})
 	case ranAhead:
 		why := &UnsteadyError{Ahead: n.clockCheck.ahead}
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUnsteady, Ahead: why.Ahead, Err: why})
-		log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
-			"master", name, "ahead", n.clockCheck.ahead, "at_least", recovery)
+		due = append(due, delivery{tell: func() {
+			log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
+				"master", name, "ahead", why.Ahead, "at_least", recovery)
+		}})
 		due = n.observedLocked(due, Observer.RanAhead)
 	case steadyAgain:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateSteady})
-		log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
+		due = append(due, delivery{tell: func() {
+			log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
+		}})
 		n.notifyLocked()
 		due = n.observedLocked(due, Observer.Steady)
 	}

@@ -67,19 +67,24 @@ func (l *link) guardedError(left time.Duration) *GuardedError {
 }
 
 // logUpLocked logs that the master is up, and if it grants nothing yet, for how long and why.
-func (n *Node) logUpLocked(l *link) {
+func (n *Node) logUpLocked(due []delivery, l *link) []delivery {
 	left := max(0, l.guardLeft())
 	guard := slog.DurationValue(left)
 	if l.id.err != nil && left > 0 {
 		guard = slog.StringValue("unknown")
 	}
 	n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUp, RunID: l.id.run, Guard: left})
-	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
+	due = append(due, delivery{tell: func() {
+		n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
+	}})
 	if left > 0 {
 		l.guardLogged = true
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGuarded, Guard: left, Err: l.guardedError(left)})
-		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))
+		due = append(due, delivery{tell: func() {
+			n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))
+		}})
 	}
+	return due
 }
 
 // applyGuardLocked takes out of batch what a guarded master must not run, and marks the rest to
@@ -88,7 +93,7 @@ func (n *Node) logUpLocked(l *link) {
 //
 // The guard is checked here, as late as possible, and the answer stays true until the script
 // runs: in the process this connection was made to, which only grows older.
-func (n *Node) applyGuardLocked(l *link, batch []*call) (rest []*call, due []delivery) {
+func (n *Node) applyGuardLocked(due []delivery, l *link, batch []*call) (rest []*call, _ []delivery) {
 	left := time.Duration(0)
 	if l.mayBeGuarded {
 		left = l.guardLeft()
@@ -97,11 +102,13 @@ func (n *Node) applyGuardLocked(l *link, batch []*call) (rest []*call, due []del
 		l.mayBeGuarded = false
 		if l.guardLogged {
 			n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGranting})
-			n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
+			due = append(due, delivery{tell: func() {
+				n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
+			}})
 		}
 	}
 	if !l.mayBeGuarded && !n.clockCheck.unsteady() {
-		return batch, nil
+		return batch, due
 	}
 	for _, c := range batch {
 		if l.mayBeGuarded && c.cmd.Grants() {

@@ -31,12 +31,12 @@ type registered struct {
 // add notes that n leads to the process run, or returns an error when another node does, or votes that
 // it got there may still count.
 func (r *Registry) add(n *Node, run string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if run == "" {
-		r.addNamelessLocked(n)
+		r.addNameless(n)
 		return nil
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	delete(r.nameless, n)
 	maps.DeleteFunc(r.links, func(_ string, l registered) bool { return l.left && clock.Until(l.ends) <= 0 })
 	if l, ok := r.links[run]; ok && l.node != n {
@@ -49,18 +49,22 @@ func (r *Registry) add(n *Node, run string) error {
 	return nil
 }
 
-// addNamelessLocked notes that n leads to a process that does not say which it is. With a guard it grants nothing. Without
+// addNameless notes that n leads to a process that does not say which it is. With a guard it grants nothing. Without
 // one it votes, as its user has asked for: names of fixed addresses need no check. But an address that moves, or a name that is
 // given twice, would give one server several votes, and nobody would notice. So the log says once that nobody looks.
-func (r *Registry) addNamelessLocked(n *Node) {
+func (r *Registry) addNameless(n *Node) {
+	r.mu.Lock()
 	if r.nameless == nil {
 		r.nameless = make(map[*Node]bool)
 	}
 	r.nameless[n] = true
-	if len(r.nameless) > 1 && n.cfg.Guard <= 0 && !r.warned {
-		r.warned = true
+	masters := len(r.nameless)
+	warn := masters > 1 && n.cfg.Guard <= 0 && !r.warned
+	r.warned = r.warned || warn
+	r.mu.Unlock()
+	if warn {
 		n.cfg.Logger.Warn("redlock: masters do not say who they are, so that one server under several names would have several votes, unnoticed: permit INFO",
-			"masters", len(r.nameless), "master", n.cfg.Name)
+			"masters", masters, "master", n.cfg.Name)
 	}
 }
 

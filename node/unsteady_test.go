@@ -2,6 +2,9 @@ package node
 
 import (
 	"errors"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -89,6 +92,46 @@ func TestClockJumps(t *testing.T) {
 		log.want(t, 3, "clock")
 	})
 }
+
+// TestTheLogIsToldWithoutAMutex: what handles the log may itself send something to the master that it is told of.
+func TestTheLogIsToldWithoutAMutex(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var of atomic.Pointer[Node]
+		log := new(logRecorder)
+		cfg.Guard, cfg.Logger = 10*time.Second, slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+			n := of.Load()
+			free := n == nil
+			for i := 0; !free && i < 100_000; i++ { // others have it for a moment
+				if free = n.mu.TryLock(); free {
+					n.mu.Unlock()
+				}
+				runtime.Gosched()
+			}
+			if !free {
+				t.Errorf("the node's mutex is held when the log is told %s", line)
+			}
+			return log.Write(line)
+		}), nil))
+		of.Store(started(t, cfg))
+		m.Kill()
+		time.Sleep(time.Second)
+		m.Restart()
+		time.Sleep(time.Minute)
+		m.Skew(5 * time.Second)
+		time.Sleep(time.Hour)
+		m.Skew(0)
+		time.Sleep(time.Hour)
+		for _, words := range []string{"is up", "is down", "no hold yet", "grants holds again", "jumped ahead", "steady again", "set back"} {
+			if len(log.Lines(words)) == 0 {
+				t.Errorf("the log has nothing of %q:\n%s", words, log)
+			}
+		}
+	})
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestRecoveryIsThatOfAGuard: votes do not count until the leases before the jump have ended by a clock that is slow
 // by what is allowed.

@@ -114,9 +114,9 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 	}
 	batch = last[:0]
 	if l.err == nil {
-		batch = n.fillBatchLocked(l, batch)
+		batch, due = n.fillBatchLocked(l, batch)
 	}
-	batch, due = n.applyGuardLocked(l, batch)
+	batch, due = n.applyGuardLocked(due, l, batch)
 	if n.restarted && n.state == up {
 		n.restarted = false
 		due = n.observedLocked(due, Observer.Restarted)
@@ -141,13 +141,13 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 // when the master has answered them is it up: so releases cannot pile up at a master that
 // answers handshakes and nothing else. Those that were added meanwhile, or have waited for too long,
 // come next, before anything that waits.
-func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
+func (n *Node) fillBatchLocked(l *link, batch []*call) (_ []*call, due []delivery) {
 	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
 	idle := l.inFlight.len() == 0
 	if n.state != up && idle && len(l.resends) == 0 {
 		n.state, n.reason = up, nil
 		n.down.Store(false)
-		n.logUpLocked(l)
+		due = n.logUpLocked(due, l)
 		n.notifyLocked()
 	}
 	if n.state == up && len(l.resends) == 0 {
@@ -169,7 +169,7 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 			n.pace.tookAll()
 		}
 	}
-	return batch
+	return batch, due
 }
 
 // Queue is Send of a command that others follow at once: it is not written before Flush is called, so

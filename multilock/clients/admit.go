@@ -33,7 +33,18 @@ type look struct {
 type Sets struct {
 	all  []*Directory
 	mu   sync.Mutex
-	look *look // the last for a lock
+	look *look    // the last for a lock
+	said []func() // for the log, see unlock
+}
+
+// unlock lets the mutex go, and tells the log then: what handles it may take long, or lock something itself.
+func (s *Sets) unlock() {
+	said := s.said
+	s.said = nil
+	s.mu.Unlock()
+	for _, tell := range said {
+		tell()
+	}
 }
 
 // looking returns the look for the lock of d, and whether it has yet to begin.
@@ -129,7 +140,7 @@ func (l *look) run() {
 		l.of.names(r.rival)
 		l.of.sets.mu.Lock()
 		l.of.tellLocked(r.rival)
-		l.of.sets.mu.Unlock()
+		l.of.sets.unlock()
 	}
 }
 
@@ -208,7 +219,7 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, grace time.Duration) 
 	r := &step{facts: terms.Step{Sent: now, Of: d.All.Len(), Again: do == terms.Look}, text: own.Text()}
 	r.ballot, _ = p.Wait(enough)
 	d.sets.mu.Lock()
-	defer d.sets.mu.Unlock()
+	defer d.sets.unlock()
 	r.facts.Told = told(r.ballot)
 	for i := range d.All.Nodes {
 		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len(d.views[i].Uses) > 0 {
@@ -226,7 +237,7 @@ func (d *Directory) heard(r *step, gathered bool) terms.Do {
 	}
 	defer d.All.End()
 	d.sets.mu.Lock()
-	defer d.sets.mu.Unlock()
+	defer d.sets.unlock()
 	r.facts.Now, r.facts.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
 	own := d.ownTermsLocked(r.facts.Now)
 	r.rival = d.compareLocked(r.facts.Now)

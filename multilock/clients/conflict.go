@@ -38,7 +38,7 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 		go func() {
 			defer d.All.End()
 			d.sets.mu.Lock()
-			defer d.sets.mu.Unlock()
+			defer d.sets.unlock()
 			now := clock.Now()
 			if d.toldLocked(i, a, own, asked) && published {
 				d.standing.Kept(i, asked, now, d.id.Lease)
@@ -81,7 +81,9 @@ func (d *Directory) compareLocked(now clock.Instant) *rival {
 	for text, r := range d.rivals {
 		if live[text] == nil && r.told {
 			d.traced(redlocktrace.SetsOverlap{Other: r.found.Use.Terms.String()})
-			d.All.Log.Info("redlock: the conflict with other clients is over", "other", r.found.Use.Terms.String())
+			d.sets.said = append(d.sets.said, func() {
+				d.All.Log.Info("redlock: the conflict with other clients is over", "other", r.found.Use.Terms.String())
+			})
 		}
 	}
 	d.rivals = live
@@ -111,7 +113,9 @@ func (d *Directory) tellLocked(r *rival) {
 	r.told = true
 	why := d.explainLocked(r, !d.standing.Established(clock.Now()))
 	d.traced(redlocktrace.SetsOverlap{Other: r.found.Use.Terms.String(), Err: why})
-	d.All.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
+	d.sets.said = append(d.sets.said, func() {
+		d.All.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
+	})
 }
 
 // traced tells the trace of a conflict, or of its end.
@@ -152,7 +156,7 @@ func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 func (d *Directory) refusal() *rival {
 	now := clock.Now()
 	d.sets.mu.Lock()
-	defer d.sets.mu.Unlock()
+	defer d.sets.unlock()
 	if d.standing.Established(now) || !d.introduced() {
 		return nil
 	}

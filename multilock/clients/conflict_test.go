@@ -34,7 +34,6 @@ func TestWhatARestartExplains(t *testing.T) {
 				d, log := directoryOf(t, redlocktest.Start(t, 3))
 				d.id.Name = "test"
 				d.sets.mu.Lock()
-				defer d.sets.mu.Unlock()
 				own := d.ownTermsLocked(clock.Now())
 				theirs := &terms.Terms{Guard: 30_000, Masters: []terms.Master{own.Masters[0], {Run: "x"}, {Run: "y"}}}
 				for _, seen := range tt.seen {
@@ -51,6 +50,10 @@ func TestWhatARestartExplains(t *testing.T) {
 					}
 					time.Sleep(18 * time.Second)
 				}
+				if got := strings.Count(log.String(), "conflict"); got != 0 {
+					t.Errorf("the log has %d messages while the mutex is held, and its handler may need that", got)
+				}
+				d.sets.unlock()
 				if got := strings.Count(log.String(), "conflict"); got != tt.want {
 					t.Errorf("the log has %d messages, want %d:\n%s", got, tt.want, log)
 				}

@@ -197,7 +197,7 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 func (d *Directory) denied(i int, a script.Answer) {
 	if a.Outcome == script.Failed { // what a node answers at once may be told with the mutex held
 		d.sets.mu.Lock()
-		defer d.sets.mu.Unlock()
+		defer d.sets.unlock()
 		d.deniedLocked(i, a)
 	}
 }
@@ -208,7 +208,9 @@ func (d *Directory) deniedLocked(i int, a script.Answer) {
 	}
 	if kind := node.Kind(a.Err); d.at[i].denied != kind {
 		d.at[i].denied = kind
-		d.All.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.All.Nodes[i].Name(), "error", a.Err)
+		d.sets.said = append(d.sets.said, func() {
+			d.All.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.All.Nodes[i].Name(), "error", a.Err)
+		})
 	}
 }
 
