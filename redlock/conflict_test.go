@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -367,11 +368,14 @@ func TestFirstTermsNameAllMasters(t *testing.T) {
 	})
 }
 
-// TestAFirstLockHasTheTimeToSucceed: where a master hangs, a first lock waits for that for half of the time that it has.
+// TestAFirstLockHasTheTimeToSucceed: where a master hangs, a first lock waits for that for half of the time that it has,
+// also if callers with more time came before.
 func TestAFirstLockHasTheTimeToSucceed(t *testing.T) {
 	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		fleet.Master(2).Freeze()
 		c := open(t, fleet, redlock.Config{})
+		go func() { expect(t, "Lock before", second(c.Lock(t.Context(), "b"))) }()
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		start := time.Now()
@@ -382,6 +386,31 @@ func TestAFirstLockHasTheTimeToSucceed(t *testing.T) {
 		check.Equal(t, time.Since(start), 100*time.Millisecond, "Lock took")
 	})
 }
+
+// TestTheLogMayLock: what handles the log may lock something by the client that it is told of, to tell the fleet once.
+func TestTheLogMayLock(t *testing.T) {
+	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
+		a, _ := member(t, fleet, "first", 0, 1, 2)
+		use(t, a, "a")
+		var b *redlock.Client
+		told := 0
+		log := writing(func(line []byte) (int, error) {
+			if strings.Contains(string(line), conflictFound) {
+				told++
+				expect(t, "TryLock", second(b.TryLock(t.Context(), "told")), redlock.ErrOverlap)
+			}
+			return len(line), nil
+		})
+		b = open(t, fleet, redlock.Config{Pools: fleet.Pools()[2:], Logger: slog.New(slog.NewTextHandler(log, nil))})
+		expect(t, "TryLock", second(b.TryLock(t.Context(), "a")), redlock.ErrOverlap)
+		synctest.Wait()
+		check.Equal(t, told, 1, "conflicts that the log was told of")
+	})
+}
+
+type writing func(p []byte) (int, error)
+
+func (f writing) Write(p []byte) (int, error) { return f(p) }
 
 // TestCostOfAnotherMaster: a client that meets a master only after its first lock publishes that before its next one, in
 // two script calls.

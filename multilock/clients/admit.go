@@ -25,7 +25,7 @@ const longestReturn = 2 * time.Second
 type look struct {
 	done  chan struct{}
 	of    *Directory           // which it waits for
-	grace time.Duration        // for its last masters, once a majority is connected
+	hurry func()               // has it wait no longer for its last masters, once a majority is connected
 	heard map[*Directory]*step // what the masters of each set said last, once done
 }
 
@@ -34,11 +34,12 @@ type Sets struct {
 	all  []*Directory
 	mu   sync.Mutex
 	look *look    // the last for a lock
-	said []func() // for the log, see unlock
+	said []func() // for the log
 }
 
-// unlock lets the mutex go, and tells the log then: what handles it may take long, or lock something itself.
-func (s *Sets) unlock() {
+// tell tells the log what was said of the sets, without the mutex: what handles it may take long, or lock something itself.
+func (s *Sets) tell() {
+	s.mu.Lock()
 	said := s.said
 	s.said = nil
 	s.mu.Unlock()
@@ -47,15 +48,17 @@ func (s *Sets) unlock() {
 	}
 }
 
-// looking returns the look for the lock of d, and whether it has yet to begin.
-func (s *Sets) looking(d *Directory) (l *look, begins bool) {
+// looking returns the look for the lock of d, which has begun.
+func (s *Sets) looking(d *Directory) *look {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l = s.look; l == nil || poll.IsClosed(l.done) && d.standing.First(clock.Now()) != terms.Ended {
-		s.look = &look{done: make(chan struct{}), of: d}
-		return s.look, true
+	if l := s.look; l == nil || poll.IsClosed(l.done) && d.standing.First(clock.Now()) != terms.Ended {
+		patience, hurry := context.WithCancel(context.Background())
+		s.look = &look{done: make(chan struct{}), of: d, hurry: hurry}
+		// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
+		go s.look.run(patience)
 	}
-	return l, false
+	return s.look
 }
 
 // Admit lets a client that was asked for op on name take locks, or returns why it must not: others are
@@ -72,15 +75,12 @@ func (d *Directory) Admit(ctx context.Context, op, name string, wait bool) error
 				return why
 			}
 		}
-		l, begins := d.sets.looking(d)
-		if begins {
-			l.grace = longestReturn
-			if end, ok := ctx.Deadline(); ok {
-				l.grace = min(l.grace, time.Until(end)/2)
-			}
-			// Goroutines: one, which ends when the masters have answered, about two node timeouts later.
-			go l.run()
+		l := d.sets.looking(d)
+		patience := longestReturn
+		if end, ok := ctx.Deadline(); ok {
+			patience = min(patience, time.Until(end)/2)
 		}
+		defer time.AfterFunc(patience, l.hurry).Stop()
 		select {
 		case <-l.done:
 		case <-d.All.Closing():
@@ -122,14 +122,20 @@ func (d *Directory) lapsed() bool {
 }
 
 // run drives the standing of a process until it is established at the set that it was asked for, or refused.
-func (l *look) run() {
-	defer close(l.done)
+func (l *look) run(patience context.Context) {
+	l.drive(patience)
+	close(l.done)
+	l.hurry()
+	l.of.sets.tell() // not before: what handles the log may wait for the look
+}
+
+func (l *look) drive(patience context.Context) {
 	if l.of.lapsed() {
 		l.of.All.Regain(longestReturn)
 	}
 	next := map[*Directory]terms.Do{l.of: l.of.first()}
 	for next[l.of] != terms.Ended {
-		if l.step(next); l.heard[l.of] == nil {
+		if l.step(patience, next); l.heard[l.of] == nil {
 			return
 		}
 		for d, r := range l.heard {
@@ -140,13 +146,13 @@ func (l *look) run() {
 		l.of.names(r.rival)
 		l.of.sets.mu.Lock()
 		l.of.tellLocked(r.rival)
-		l.of.sets.unlock()
+		l.of.sets.mu.Unlock()
 	}
 }
 
 // step carries out the next step at the set that the look waits for, and at those others at which the process is not
 // established, which it does not wait for long.
-func (l *look) step(next map[*Directory]terms.Do) {
+func (l *look) step(patience context.Context, next map[*Directory]terms.Do) {
 	late, cancel := context.WithTimeout(context.Background(), longestLook)
 	defer cancel()
 	var asked sync.WaitGroup
@@ -159,15 +165,15 @@ func (l *look) step(next map[*Directory]terms.Do) {
 		if d.Admitted() && d != l.of || !d.All.Begin() {
 			continue
 		}
-		ctx, do := late, next[d]
+		ctx, with, do := late, late, next[d]
 		if d == l.of {
-			ctx = context.Background()
+			ctx, with = context.Background(), patience
 		} else if d.lapsed() || do == terms.Join && d.first() == terms.Ended || do == terms.Ended {
 			do = terms.Look // a lapsed one gives its masters time to come back in a look of its own
 		}
 		asked.Go(func() {
 			defer d.All.End()
-			r := d.hear(ctx, do, l.grace)
+			r := d.hear(ctx, do, with)
 			mu.Lock()
 			l.heard[d] = r
 			mu.Unlock()
@@ -185,10 +191,12 @@ type step struct {
 }
 
 // hear asks the masters of one set how others use them, and publishes its terms unless it only looks. It waits until
-// all have told, or a majority has a while ago; and before that for the masters that are being connected.
-func (d *Directory) hear(ctx context.Context, do terms.Do, grace time.Duration) *step {
+// all have told, or a majority has a while ago; and before that for the masters that are being connected, but with
+// patience only once it is decided whether a majority is.
+func (d *Directory) hear(ctx context.Context, do terms.Do, patience context.Context) *step {
 	if do != terms.Stay { // terms name the masters that are connected: those of all are the same for many clients
-		d.All.Meet(ctx, grace)
+		d.All.Meet(patience, longestReturn)
+		d.All.Meet(ctx, 0)
 	}
 	enough, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -219,7 +227,7 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, grace time.Duration) 
 	r := &step{facts: terms.Step{Sent: now, Of: d.All.Len(), Again: do == terms.Look}, text: own.Text()}
 	r.ballot, _ = p.Wait(enough)
 	d.sets.mu.Lock()
-	defer d.sets.unlock()
+	defer d.sets.mu.Unlock()
 	r.facts.Told = told(r.ballot)
 	for i := range d.All.Nodes {
 		if r.ballot.In.Has(i) && d.toldLocked(i, r.ballot.At(i), own, now) && len(d.views[i].Uses) > 0 {
@@ -237,7 +245,7 @@ func (d *Directory) heard(r *step, gathered bool) terms.Do {
 	}
 	defer d.All.End()
 	d.sets.mu.Lock()
-	defer d.sets.unlock()
+	defer d.sets.mu.Unlock()
 	r.facts.Now, r.facts.Pause = clock.Now(), longestLook+rand.N(time.Second-longestLook)
 	own := d.ownTermsLocked(r.facts.Now)
 	r.rival = d.compareLocked(r.facts.Now)

@@ -37,8 +37,9 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 		// Goroutines: one, since what a master told takes time to read. It waits for nobody.
 		go func() {
 			defer d.All.End()
+			defer d.sets.tell()
 			d.sets.mu.Lock()
-			defer d.sets.unlock()
+			defer d.sets.mu.Unlock()
 			now := clock.Now()
 			if d.toldLocked(i, a, own, asked) && published {
 				d.standing.Kept(i, asked, now, d.id.Lease)
@@ -80,9 +81,10 @@ func (d *Directory) compareLocked(now clock.Instant) *rival {
 	}
 	for text, r := range d.rivals {
 		if live[text] == nil && r.told {
-			d.traced(redlocktrace.SetsOverlap{Other: r.found.Use.Terms.String()})
+			other := r.found.Use.Terms.String()
+			d.traced(redlocktrace.SetsOverlap{Other: other})
 			d.sets.said = append(d.sets.said, func() {
-				d.All.Log.Info("redlock: the conflict with other clients is over", "other", r.found.Use.Terms.String())
+				d.All.Log.Info("redlock: the conflict with other clients is over", "other", other)
 			})
 		}
 	}
@@ -155,8 +157,9 @@ func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 // established.
 func (d *Directory) refusal() *rival {
 	now := clock.Now()
+	defer d.sets.tell()
 	d.sets.mu.Lock()
-	defer d.sets.unlock()
+	defer d.sets.mu.Unlock()
 	if d.standing.Established(now) || !d.introduced() {
 		return nil
 	}
@@ -190,8 +193,11 @@ func (d *Directory) Guard(ctx context.Context) time.Duration {
 // lookOnce asks the masters how others use them, unless one has told already.
 func (d *Directory) lookOnce(ctx context.Context) {
 	if !d.heardAny() && ctx.Err() == nil && d.All.Begin() {
-		d.hear(ctx, terms.Look, longestLook)
+		patience, cancel := context.WithTimeout(ctx, longestLook)
+		defer cancel()
+		d.hear(ctx, terms.Look, patience)
 		d.All.End()
+		d.sets.tell()
 	}
 }
 

@@ -53,7 +53,8 @@ func TestWhatARestartExplains(t *testing.T) {
 				if got := strings.Count(log.String(), "conflict"); got != 0 {
 					t.Errorf("the log has %d messages while the mutex is held, and its handler may need that", got)
 				}
-				d.sets.unlock()
+				d.sets.mu.Unlock()
+				d.sets.tell()
 				if got := strings.Count(log.String(), "conflict"); got != tt.want {
 					t.Errorf("the log has %d messages, want %d:\n%s", got, tt.want, log)
 				}
@@ -67,7 +68,7 @@ func TestALookEstablishesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := directoryOf(t, redlocktest.Start(t, 3))
 		d.id.Name, d.by = "test", "x"
-		if next := d.heard(d.hear(t.Context(), terms.Look, longestLook), false); next != terms.Stay || d.Admitted() {
+		if next := d.heard(d.hear(t.Context(), terms.Look, t.Context()), false); next != terms.Stay || d.Admitted() {
 			t.Errorf("after a look, the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
 		}
 	})
@@ -79,7 +80,7 @@ func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
 		d, _ := directoryOf(t, fleet)
 		d.id.Name, d.by = "test", "x"
-		r := d.hear(t.Context(), terms.Join, longestLook)
+		r := d.hear(t.Context(), terms.Join, t.Context())
 		d.All.Shut()
 		d.All.Settle()
 		d.Retract()

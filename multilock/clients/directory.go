@@ -196,8 +196,9 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 // harms no lock.
 func (d *Directory) denied(i int, a script.Answer) {
 	if a.Outcome == script.Failed { // what a node answers at once may be told with the mutex held
+		defer d.sets.tell()
 		d.sets.mu.Lock()
-		defer d.sets.unlock()
+		defer d.sets.mu.Unlock()
 		d.deniedLocked(i, a)
 	}
 }
