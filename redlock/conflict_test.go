@@ -437,10 +437,63 @@ func TestAnotherMasterIsNotWaitedFor(t *testing.T) {
 		c := open(t, fleet, redlock.Config{})
 		use(t, c, "used")
 		fleet.Master(3).Restart()
-		time.Sleep(settle)
+		time.Sleep(time.Minute)
 		start := time.Now()
 		use(t, c, "used")
 		check.Equal(t, time.Since(start), 0, "the lock took")
+	})
+}
+
+// TestAHolderIsKnown: a client is known to others as long as it has a lock, also if it is to look again before its next
+// one, since it has met another master, or was cut off for longer than its term.
+func TestAHolderIsKnown(t *testing.T) {
+	t.Parallel()
+	for what, happens := range map[string]func(*redlocktest.Fleet){
+		"has met another master": func(fleet *redlocktest.Fleet) { fleet.Master(2).Restart() },
+		"was cut off": func(fleet *redlocktest.Fleet) {
+			each(fleet, 0, 2, (*redlocktest.Master).Cut)
+			time.Sleep(45 * time.Second)
+			each(fleet, 0, 2, (*redlocktest.Master).Mend)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
+				fleet.Master(2).Kill()
+				long := redlock.Config{Name: "first", Lease: 2 * time.Minute, RestartGuard: 2 * time.Minute}
+				a, _ := joins(t, fleet, long, 0, 1, 2)
+				held := lock(t, t.Context(), a, "job")
+				happens(fleet)
+				time.Sleep(5 * time.Minute)
+				long.Name = "second"
+				b, _ := joins(t, fleet, long, 1, 3, 4)
+				expect(t, "TryLock of another client", second(b.TryLock(t.Context(), "job")), redlock.ErrOverlap)
+				expect(t, "TryLock of the holder's client", second(a.TryLock(t.Context(), "other")))
+				expectAlive(t, held)
+				unlock(t, held)
+			})
+		})
+	}
+}
+
+// TestAHolderIsKnownInAllItsSets: others learn of the lists of a process at a set that was away, also if the process has
+// a lock in another set and asks for none in this.
+func TestAHolderIsKnownInAllItsSets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sets := startFleets(t, "a", "b", "c")
+		old := sets.open(t, redlock.Config{Name: "old"}, "a b", "")
+		held := lock(t, t.Context(), old, "job")
+		for i := 0; sets.at(held.Name())[0] != "a"; i++ {
+			unlock(t, held)
+			held = lock(t, t.Context(), old, fmt.Sprint(i))
+		}
+		each(sets["b"], 0, 3, (*redlocktest.Master).Cut)
+		time.Sleep(45 * time.Second)
+		each(sets["b"], 0, 3, (*redlocktest.Master).Mend)
+		time.Sleep(5 * time.Minute)
+		late := sets.start(t, redlock.Config{Name: "late"}, "b c", "")
+		expect(t, "TryLock of a late process", second(late.TryLock(t.Context(), "job")), redlock.ErrRoute)
+		expectAlive(t, held)
+		unlock(t, held)
 	})
 }
 

@@ -251,7 +251,7 @@ func (d *Directory) heard(r *step, gathered bool) terms.Do {
 	r.rival = d.compareLocked(r.facts.Now)
 	r.facts.Refused = r.rival != nil
 	r.facts.Again = r.facts.Again || own.Text() != r.text
-	free := d.standing.Free(r.facts.Now, d.id.Lease)
+	free := !d.holdsLocked() && d.standing.Free(r.facts.Now, d.id.Lease)
 	next := d.standing.Heard(&r.facts, d.id.Lease)
 	switch {
 	case d.standing.Established(r.facts.Now):

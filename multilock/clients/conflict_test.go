@@ -143,5 +143,11 @@ func directoryOf(t *testing.T, fleet *redlocktest.Fleet) (*Directory, *bytes.Buf
 	masters := poll.New(nodes, cfg.Logger)
 	t.Cleanup(masters.Disconnect)
 	synctest.Wait() // connected
-	return New(masters, nil, nil), &log
+	return New(masters, idle{}, nil), &log
 }
+
+// idle is an Own that has nothing.
+type idle struct{}
+
+func (idle) Busy() (holds, waits int)          { return 0, 0 }
+func (idle) Since(key, owner string) time.Time { return time.Time{} }

@@ -4,6 +4,7 @@
 package clients
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -112,7 +113,7 @@ func (d *Directory) notes(i int) []node.Note {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	own := d.ownTermsLocked(now)
-	if !d.standing.Established(now) {
+	if !d.standing.Seen(now, d.id.Lease, d.holdsLocked()) {
 		if l := d.sets.look; l != nil && !poll.IsClosed(l.done) {
 			return nil // a caller is about to publish
 		}
@@ -123,6 +124,14 @@ func (d *Directory) notes(i int) []node.Note {
 		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
 	}
 	return list
+}
+
+// holdsLocked reports whether the process holds anything, in any of its sets.
+func (d *Directory) holdsLocked() bool {
+	return slices.ContainsFunc(d.sets.all, func(o *Directory) bool {
+		holds, _ := o.own.Busy()
+		return holds > 0
+	})
 }
 
 // publish returns the command that publishes own at master i.

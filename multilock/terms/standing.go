@@ -65,6 +65,12 @@ func (s *Standing) Lapsed(now clock.Instant, lease time.Duration) bool {
 	return s.settled && now.Left(s.term(lease)) <= 0
 }
 
+// Seen reports whether a client with this longest lease is one that others are to know: it is established, or was until
+// it met another master; or it was at any time, and still holds something.
+func (s *Standing) Seen(now clock.Instant, lease time.Duration, holds bool) bool {
+	return s.settled && (holds || !s.refused && now.Left(s.term(lease)) > 0)
+}
+
 // term returns when the term ends that a majority of the masters has kept.
 func (s *Standing) term(lease time.Duration) clock.Instant {
 	latest := slices.SortedFunc(slices.Values(s.kept), func(a, b clock.Instant) int { return cmp.Compare(b.Sub(a), 0) })
@@ -108,14 +114,14 @@ func (s *Standing) Heard(r *Step, lease time.Duration) Do {
 	return Ended
 }
 
-// Kept takes in that master i has kept what an established client with this longest lease sent it at sent. A
-// client whose term has ended looks again first.
+// Kept takes in that master i has kept what a client with this longest lease sent it at sent. One whose term has ended,
+// or that has met another master, looks again before it is established.
 func (s *Standing) Kept(i int, sent, now clock.Instant, lease time.Duration) {
-	if !s.Established(now) || s.kept[i].Sub(sent) > 0 {
+	if !s.Seen(now, lease, false) || s.kept[i].Sub(sent) > 0 {
 		return
 	}
 	s.kept[i] = sent
-	if until := s.term(lease); until.Sub(s.until) > 0 {
+	if until := s.term(lease); s.Established(now) && until.Sub(s.until) > 0 {
 		s.until = until
 	}
 }
