@@ -347,8 +347,11 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 		turn := false
 		select {
 		case <-p.woken:
-			if !m.Clients.Admitted() {
-				return nil, nil // as in bid
+			if !m.Clients.Admitted() { // as in bid, but what it has won it keeps: others would come first at the slot
+				won := p.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held })
+				if !won || m.Clients.Admit(ctx, "acquire", req.Key, true) != nil {
+					return nil, nil
+				}
 			}
 			if hold, err := p.won(ctx); hold != nil || err != nil {
 				return hold, err

@@ -497,6 +497,41 @@ func TestAHolderIsKnownInAllItsSets(t *testing.T) {
 	})
 }
 
+// TestAWaiterThatMeetsAnotherMasterKeepsItsTurn: a waiter whose client meets a master meanwhile has the lock before those
+// who came later.
+func TestAWaiterThatMeetsAnotherMasterKeepsItsTurn(t *testing.T) {
+	t.Parallel()
+	for what, options := range map[string][]redlock.Option{"lock": nil, "permit": {redlock.Permits(1)}} {
+		t.Run(what, func(t *testing.T) {
+			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+				fleet.Master(2).Kill()
+				take := func(ctx context.Context, c *redlock.Client) *redlock.Hold {
+					return got(t, "Lock", func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "job", options...) }, ctx)
+				}
+				held := take(t.Context(), open(t, fleet, redlock.Config{}))
+				turns := make(chan string, 2)
+				waits := func(name string) {
+					c := open(t, fleet, redlock.Config{})
+					go func() {
+						hold := take(t.Context(), c)
+						turns <- name
+						time.Sleep(time.Second)
+						unlock(t, hold)
+					}()
+					time.Sleep(time.Second)
+				}
+				waits("first")
+				fleet.Master(2).Restart()
+				time.Sleep(time.Minute)
+				waits("second")
+				unlock(t, held)
+				check.Equal(t, <-turns+" "+<-turns, "first second", "turns")
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
+}
+
 // TestOtherLayouts: a client whose library stores locks in another layout than that of an established one takes no
 // lock. One that runs learns of it, and goes on. Nothing is known of clients that are older than the number.
 func TestOtherLayouts(t *testing.T) {
