@@ -118,9 +118,6 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 	if err := m.waitForTime(ctx, w); err != nil {
 		return nil, err
 	}
-	if hold := m.takeOver(req, w); hold != nil { // which the client came to keep before the caller stood in line
-		return hold, nil
-	}
 	var unsure *poll.MajorityError // why the caller could not enter its owner's hold, if it tried last
 	for {
 		hold, err := m.enter(ctx, req)
@@ -147,6 +144,9 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 		case !w.bids():
 			ready = w.turn
 		default:
+			if hold := m.takeOver(req, w); hold != nil { // which the client kept before it was established, or the caller in line
+				return hold, nil
+			}
 			bid := m.bid
 			if req.Permits > 0 {
 				bid = m.stand

@@ -274,9 +274,14 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 	})
 }
 
-// TestKeepByAClientThatWasCutOff: a client that is not established any more is so again before a try takes over what it
-// keeps, which is its own.
+// TestKeepByAClientThatWasCutOff: a client that is not established any more is so again before a caller takes over what
+// it keeps, which is its own.
 func TestKeepByAClientThatWasCutOff(t *testing.T) {
+	t.Run("TryLock", func(t *testing.T) { keepAcrossACut(t, (*redlock.Client).TryLock) })
+	t.Run("Lock", func(t *testing.T) { keepAcrossACut(t, (*redlock.Client).Lock) })
+}
+
+func keepAcrossACut(t *testing.T, take func(*redlock.Client, context.Context, string, ...redlock.Option) (*redlock.Hold, error)) {
 	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		wires, pools := wired(fleet, 3, 0)
 		const long = 2 * time.Minute
@@ -289,8 +294,8 @@ func TestKeepByAClientThatWasCutOff(t *testing.T) {
 		cut(wires, true)
 		time.Sleep(lease + time.Second)
 		cut(wires, false)
-		hold, err := c.TryLock(t.Context(), "a")
-		if expect(t, "TryLock", err); err == nil {
+		hold, err := take(c, t.Context(), "a")
+		if expect(t, "Lock", err); err == nil {
 			check.Equal(t, hold.Owner(), owner, "the owner of what was kept")
 			unlock(t, hold)
 		}
