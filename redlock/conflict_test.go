@@ -478,23 +478,29 @@ func TestAHolderIsKnown(t *testing.T) {
 // TestAHolderIsKnownInAllItsSets: others learn of the lists of a process at a set that was away, also if the process has
 // a lock in another set and asks for none in this.
 func TestAHolderIsKnownInAllItsSets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		sets := startFleets(t, "a", "b", "c")
-		old := sets.open(t, redlock.Config{Name: "old"}, "a b", "")
-		held := lock(t, t.Context(), old, "job")
-		for i := 0; sets.at(held.Name())[0] != "a"; i++ {
-			unlock(t, held)
-			held = lock(t, t.Context(), old, fmt.Sprint(i))
-		}
-		each(sets["b"], 0, 3, (*redlocktest.Master).Cut)
-		time.Sleep(45 * time.Second)
-		each(sets["b"], 0, 3, (*redlocktest.Master).Mend)
-		time.Sleep(5 * time.Minute)
-		late := sets.start(t, redlock.Config{Name: "late"}, "b c", "")
-		expect(t, "TryLock of a late process", second(late.TryLock(t.Context(), "job")), redlock.ErrRoute)
-		expectAlive(t, held)
-		unlock(t, held)
-	})
+	for what, awayFirst := range map[string]bool{"away when it starts": true, "away later": false} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const name = "job" // of a and b it is in a
+				sets := startFleets(t, "a", "b", "c")
+				away := func() { each(sets["b"], 0, 3, (*redlocktest.Master).Cut) }
+				if awayFirst {
+					away()
+				}
+				old := sets.start(t, redlock.Config{Name: "old", Logger: logger(new(lines))}, "a b", "")
+				held := lock(t, t.Context(), old, name)
+				sets.expectAt(t, name, "a")
+				away()
+				time.Sleep(45 * time.Second)
+				each(sets["b"], 0, 3, (*redlocktest.Master).Mend)
+				time.Sleep(5 * time.Minute)
+				late := sets.start(t, redlock.Config{Name: "late", Logger: logger(new(lines))}, "b c", "")
+				expect(t, "TryLock of a late process", second(late.TryLock(t.Context(), name)), redlock.ErrRoute)
+				expectAlive(t, held)
+				unlock(t, held)
+			})
+		})
+	}
 }
 
 // TestAWaiterThatMeetsAnotherMasterKeepsItsTurn: a waiter whose client meets a master meanwhile has the lock before those

@@ -117,7 +117,12 @@ func (d *Directory) notes(i int) []node.Note {
 		if l := d.sets.look; l != nil && !poll.IsClosed(l.done) {
 			return nil // a caller is about to publish
 		}
-		return []node.Note{{Cmd: script.LookAtUses(), To: d.receiver(own, now, false)}}
+		cmd := script.LookAtUses()
+		elsewhere := func(o *Directory) bool { return o.standing.Seen(now, o.id.Lease, false) }
+		if slices.ContainsFunc(d.sets.all, elsewhere) && len(d.rivals) == 0 { // this set was away when the process was established
+			d.published, cmd = true, d.publish(own, i, true)
+		}
+		return []node.Note{{Cmd: cmd, To: d.receiver(own, now, false)}}
 	}
 	list := []node.Note{{Cmd: d.publish(own, i, false), To: d.receiver(own, now, true)}}
 	if record := d.recordLocked(own, holds, waits); record != nil {
