@@ -170,6 +170,23 @@ func TestEnter(t *testing.T) {
 	}
 }
 
+// A fixed lease that was handed off lasts for all of it, also where somebody with a shorter one has entered and left
+// before the masters know of it.
+func TestEnterShortensNoLease(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		const long = 2 * lease
+		c, d := open(t, fleet, redlock.Config{MaxLease: long}), open(t, fleet, redlock.Config{MaxLease: long})
+		before := lock(t, t.Context(), c, "a")
+		next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return d.Lock(ctx, "a", redlock.Lease(long)) })
+		unlock(t, before)
+		hold := next.returned(t)
+		unlock(t, got(t, "Enter", hold.Enter, t.Context()))
+		time.Sleep(lease + time.Second)
+		expectAlive(t, hold)
+		unlock(t, hold)
+	})
+}
+
 // What cannot be entered says so, and takes nothing.
 func TestEnterFails(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

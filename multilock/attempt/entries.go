@@ -185,9 +185,6 @@ func (c *Attempt) wish() {
 	}
 	if !w.Watched {
 		w.Lease = c.Want.Lease
-		if c.Lease > 0 {
-			w.Lease = c.Lease
-		}
 	}
 	c.Wish = w
 	if c.Due && c.limits(c.RenewAt) {

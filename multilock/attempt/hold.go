@@ -40,6 +40,9 @@ func (c *Attempt) renew(conf *Config, now clock.Instant, ev *Event, out *Effects
 	}
 	if ev.Lease == 0 {
 		r.Lease = c.Lease
+		if c.Short {
+			r.Lease = max(r.Lease, c.Want.Lease) // those who entered may want less
+		}
 	}
 	if r.Renewal = ev.Kind == Renew && ev.Lease == 0; r.Renewal {
 		c.Due = false
