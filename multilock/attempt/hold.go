@@ -114,11 +114,8 @@ func (c *Attempt) renewIn(now clock.Instant, d time.Duration) {
 	if c.Due && at.Left(c.RenewAt) <= 0 {
 		at = c.RenewAt
 	}
-	switch {
-	case !c.Short && !c.Watched:
-	case c.limits(at):
-		c.Watched, c.Due = false, false
-	default:
+	c.Watched = c.Watched && !c.limits(at)
+	if c.Watched || c.Short {
 		c.Due, c.RenewAt = true, at
 	}
 }
