@@ -20,6 +20,7 @@ import (
 var pure = map[string][]string{
 	"time":             {"Duration", "Nanosecond", "Microsecond", "Millisecond", "Second", "Minute", "Hour"},
 	"math/bits":        nil, // all of it
+	"slices":           {"Delete"},
 	module + "/clock":  {"Instant", "Drift", "Validity"},
 	module + "/quorum": nil,
 }

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"slices"
 	"time"
 
 	"example.com/redlock/clock"
@@ -83,7 +84,7 @@ func (c *Attempt) enter(conf *Config, now clock.Instant, ev *Event, out *Effects
 func (c *Attempt) leave(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	i := c.Find(ev.Key)
 	if i >= 0 {
-		c.remove(i)
+		c.Entries = slices.Delete(c.Entries, i, i+1)
 	}
 	switch {
 	case c.State == Idle: // nobody has been asked for it yet
@@ -136,18 +137,10 @@ func (c *Attempt) counted(conf *Config, now clock.Instant, round uint32, confirm
 		case confirmed:
 			e.begin(now)
 		default:
-			c.remove(i)
+			c.Entries = slices.Delete(c.Entries, i, i+1)
 		}
 	}
 	c.changed(conf, now, ev, out)
-}
-
-// remove takes an entry out of the list.
-func (c *Attempt) remove(i int) {
-	last := len(c.Entries) - 1
-	copy(c.Entries[i:], c.Entries[i+1:])
-	c.Entries[last] = Entry{} // so that it keeps nothing alive
-	c.Entries = c.Entries[:last]
 }
 
 // Find returns where an entry is in the list, -1 if it is not there.
