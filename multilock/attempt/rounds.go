@@ -98,7 +98,7 @@ func (c *Attempt) oldest() int {
 // round returns a round of this owner, nil if it is forgotten.
 func (c *Attempt) round(number uint32) *Round {
 	for i := range c.Rounds {
-		if c.Rounds[i].Number == number && number > 0 {
+		if c.Rounds[i].Number == number {
 			return &c.Rounds[i]
 		}
 	}
