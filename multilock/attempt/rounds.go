@@ -175,7 +175,7 @@ func (c *Attempt) askBy(command Command, conf *Config, now clock.Instant, ev *Ev
 // keeps the caller in the queue: a grant of one master would be in the way of the holder, who
 // may need that master to heal.
 func (c *Attempt) command(conf *Config, now clock.Instant) Command {
-	if c.Want.Wait && now.Left(c.HeldUntil) > 0 && !c.Refreshing && c.votes(conf) == 0 {
+	if now.Left(c.HeldUntil) > 0 && !c.Refreshing && c.votes(conf) == 0 {
 		return Register
 	}
 	return Ask
