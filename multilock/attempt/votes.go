@@ -174,7 +174,7 @@ func (c *Attempt) lost(conf *Config, now clock.Instant, r *Round, ev *Event, out
 	tells := r.Number > c.HeldAsOf
 	if tells {
 		c.HeldUntil = now
-		if known && c.holder(conf, false) != Nobody {
+		if c.holder(conf, false) != Nobody {
 			c.HeldUntil = now.Add(free)
 		}
 	}
