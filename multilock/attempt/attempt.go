@@ -102,17 +102,17 @@ func (c *Attempt) Step(conf *Config, now clock.Instant, ev *Event, out *Effects)
 			c.start(conf, now, ev, out)
 		}
 	case Answer:
-		if current && c.Try > 0 {
+		if current {
 			c.answer(conf, now, ev, out)
 		}
 	case Followed:
-		if current && c.Try > 0 {
+		if current {
 			m := &c.Masters[ev.Master]
 			m.Open--
 			m.Reached = m.Reached || ev.Outcome != Unsent
 		}
 	case HandedOff:
-		if current && c.Try > 0 && c.Want.Wait { // others stand in no queue
+		if current && c.Want.Wait { // others stand in no queue
 			c.handedOff(conf, now, ev, out)
 		}
 	case Hint:
