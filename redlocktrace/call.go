@@ -47,8 +47,8 @@ type Waiting struct {
 	Err    error // what it waits for: ErrTaken or ErrNoQuorum, as in the error of a wait that is cut short
 }
 
-// Round is one question to the masters. Each try has an owner of its own. Tries, rounds and raises
-// count from 1 in their call.
+// Round says which round an event is about: which command to all masters. Each try has an owner of its own.
+// Tries, rounds and raises count from 1 in their call.
 type Round struct {
 	Try    int
 	Number int
