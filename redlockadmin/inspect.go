@@ -43,7 +43,7 @@ type Reader struct {
 	Remaining time.Duration       // until its lease ends
 }
 
-// Waiter is one entry in a master's queue for a name, or for a slot of a semaphore.
+// Waiter is a waiter as a master knows it, by its owner: in the queue for a name, or for a slot of a semaphore.
 type Waiter struct {
 	Owner  string
 	Client *redlock.ClientInfo // whose owner it is; nil if it has no record
