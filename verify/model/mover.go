@@ -15,7 +15,7 @@ type mover struct {
 	now   []*item // what the moment may have come to so far
 	then  []*item
 	spare []*item
-	seen  map[string]bool
+	seen  *store
 	code  *coder
 }
 
@@ -26,7 +26,7 @@ type item struct {
 }
 
 func newMover(k *Case) *mover {
-	return &mover{k: k, seen: map[string]bool{}, code: newCoder(k)}
+	return &mover{k: k, seen: newStore(), code: newCoder(k)}
 }
 
 // stage has f do with each state what comes next. f makes a fork for what else may happen, and
@@ -49,14 +49,14 @@ func (x *mover) stage(f func(*item) (goOn bool)) {
 
 // merge leaves out states that are there already, though other orders led to them.
 func (x *mover) merge() {
-	clear(x.seen)
+	x.seen.clear()
 	x.now = slices.DeleteFunc(x.now, func(it *item) bool {
-		key := string(append(x.code.write(&it.World), b2(it.toll), b2(it.wrong != "")))
-		known := x.seen[key]
-		if x.seen[key] = true; known {
+		key := append(x.code.write(&it.World), b2(it.toll), b2(it.wrong != ""))
+		_, fresh := x.seen.put(key, hash(key), none)
+		if !fresh {
 			x.spare = append(x.spare, it)
 		}
-		return known
+		return !fresh
 	})
 }
 

@@ -110,7 +110,7 @@ func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 		most = teethLimit
 	}
 	f := search(systems, most)
-	r.note(&f)
+	r.note(k, &f)
 	verdict := f.progress(k)
 	if f.wrong != "" {
 		verdict = "FAIL " + f.wrong
@@ -142,15 +142,17 @@ func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 	return ok
 }
 
-// note adds up what a case has seen, and has its memory given back.
-func (r *report) note(f *found) {
+// note adds up what a case has seen, and has its memory given back: that of a large one, since all is swept for it.
+func (r *report) note(k *Case, f *found) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.states += f.states
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r.memory = max(r.memory, m.Sys-m.HeapReleased)
-	debug.FreeOSMemory()
+	if k.Nightly {
+		debug.FreeOSMemory()
+	}
 }
 
 // arrows lists the transitions that no case has made.

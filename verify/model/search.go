@@ -59,6 +59,7 @@ func search(systems []system, limit int) found {
 	f := found{store: newStore()}
 	g := &f.graph
 	var results [batch][]result
+	rooms := make([][]byte, len(systems))
 	begin := systems[0].first()
 	f.store.put(begin.key, hash(begin.key), none)
 	g.state(begin.goal)
@@ -71,7 +72,7 @@ func search(systems []system, limit int) found {
 			break
 		}
 		n := min(batch, f.store.len()-at)
-		expand(systems, f.store, at, results[:n])
+		expand(systems, f.store, at, results[:n], rooms)
 		for i := range n {
 			if at == level {
 				f.depth++
@@ -121,24 +122,29 @@ type result struct {
 	hash uint64
 }
 
-// expand computes what follows states from at on.
-func expand(systems []system, s *store, at int, results [][]result) {
+// expand computes what follows states from at on. Keys are copied into a room of each worker, which is used again: one
+// that is too small leaves those that it has to what refers to them.
+func expand(systems []system, s *store, at int, results [][]result, rooms [][]byte) {
 	var wg sync.WaitGroup
 	var turn atomic.Int32
-	for _, sys := range systems {
+	for w, sys := range systems {
 		wg.Go(func() {
+			keys := rooms[w][:0]
 			for {
 				i := int(turn.Add(1)) - 1
 				if i >= len(results) {
-					return
+					break
 				}
 				out := results[i][:0]
 				sys.next(s.key(uint32(at+i)), func(e edge) {
-					e.key = bytes.Clone(e.key)
+					from := len(keys)
+					keys = append(keys, e.key...)
+					e.key = keys[from:]
 					out = append(out, result{e, hash(e.key)})
 				})
 				results[i] = out
 			}
+			rooms[w] = keys
 		})
 	}
 	wg.Wait()
@@ -163,16 +169,15 @@ type store struct {
 }
 
 const (
-	chunkSize  = 16 << 20
+	smallChunk = 1 << 16 // the first, since most stores are small
+	chunkSize  = 1 << offsetBits
 	lengthBits = 12
 	offsetBits = 24
 )
 
 func newStore() *store {
-	s := &store{table: make([]uint32, 1<<12)}
-	for i := range s.table {
-		s.table[i] = none
-	}
+	s := &store{table: make([]uint32, 1<<10)}
+	s.empty()
 	return s
 }
 
@@ -196,8 +201,8 @@ func (s *store) put(key []byte, hash uint64, parent uint32) (id uint32, fresh bo
 		panic("model: a key is too long")
 	}
 	last := len(s.chunks) - 1
-	if last < 0 || len(s.chunks[last])+len(key) > chunkSize {
-		s.chunks = append(s.chunks, make([]byte, 0, chunkSize))
+	if last < 0 || len(s.chunks[last])+len(key) > cap(s.chunks[last]) {
+		s.chunks = append(s.chunks, make([]byte, 0, min(chunkSize, smallChunk<<min(len(s.chunks), 8))))
 		last++
 	}
 	place := uint64(last)<<(lengthBits+offsetBits) | uint64(len(s.chunks[last]))<<lengthBits | uint64(len(key))
@@ -212,6 +217,22 @@ func (s *store) put(key []byte, hash uint64, parent uint32) (id uint32, fresh bo
 	return id, true
 }
 
+// clear forgets all states, and keeps the room that they had.
+func (s *store) clear() {
+	for i := range s.chunks {
+		s.chunks[i] = s.chunks[i][:0]
+	}
+	s.chunks, s.places, s.parents = s.chunks[:min(1, len(s.chunks))], s.places[:0], s.parents[:0]
+	s.empty()
+}
+
+// empty makes a table without states.
+func (s *store) empty() {
+	for i := range s.table {
+		s.table[i] = none
+	}
+}
+
 // slot returns where key is in the table, or would be.
 func (s *store) slot(key []byte, hash uint64) uint64 {
 	mask := uint64(len(s.table) - 1)
@@ -224,9 +245,7 @@ func (s *store) slot(key []byte, hash uint64) uint64 {
 
 func (s *store) grow() {
 	s.table = make([]uint32, 2*len(s.table))
-	for i := range s.table {
-		s.table[i] = none
-	}
+	s.empty()
 	mask := uint64(len(s.table) - 1)
 	for id := range s.places {
 		at := hash(s.key(uint32(id))) & mask
