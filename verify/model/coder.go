@@ -22,53 +22,97 @@ type coder struct {
 	k       *Case
 	w       *World
 	reading bool
-	naming  bool // names are being collected, and what is written is not wanted
 	buf     []byte
 	names   names
+	blanks  []blank
 	clock   clock.Instant // of the caller whose part it is
-	columns [maxMasters][]byte
+	columns [maxMasters]column
 	order   [maxMasters]int // of the masters, as their columns are sorted
+	key     []byte
+}
+
+// column is where the parts of a master's column are in buf, in their order.
+type column [3]part
+
+type part struct{ from, to int }
+
+// blank is a place in buf for the rank of a number, which is known when all are.
+type blank struct {
+	at    int
+	among *ranks
+	v     int64
 }
 
 func newCoder(k *Case) *coder { return &coder{k: k} }
 
-// write returns the key of a state, which is good until the next one. It goes through the state twice: names are
-// told by rank, so all must be known before the first is told.
+// write returns the key of a state, which is good until the next one. What is under way comes first, since it names
+// the rounds that callers still know. Numbers that are told by rank are filled in at the end.
 func (c *coder) write(w *World) []byte {
-	c.w, c.reading, c.naming = w, false, true
+	c.w, c.reading = w, false
 	c.names.forget()
-	c.buf = c.buf[:0]
-	c.head()
+	c.buf, c.blanks = c.buf[:0], c.blanks[:0]
 	for m := range c.k.Masters {
-		c.column(m)
+		c.columns[m][0] = c.part(c.master, m)
+		c.columns[m][2] = c.part(c.links, m)
 	}
-	c.naming, c.buf = false, c.buf[:0]
+	from := len(c.buf)
 	c.head()
-	head := c.buf
+	head := part{from, len(c.buf)}
 	for m := range c.k.Masters {
-		c.buf = c.columns[m][:0]
-		c.column(m)
-		column := c.buf
-		at := m
-		for ; at > 0 && c.k.alike(m, at-1) && bytes.Compare(column, c.columns[at-1]) < 0; at-- {
-			c.columns[at], c.order[at] = c.columns[at-1], c.order[at-1]
+		c.columns[m][1] = c.part(c.known, m)
+	}
+	for _, b := range c.blanks {
+		if b.among == &c.names.tokens {
+			c.buf[b.at] = b.among.token(b.v)
+		} else {
+			c.buf[b.at] |= b.among.of(b.v)
 		}
-		c.columns[at], c.order[at] = column, m
 	}
 	for m := range c.k.Masters {
-		head = append(head, c.columns[m]...)
+		at := m
+		for ; at > 0 && c.k.alike(m, at-1) && c.less(m, c.order[at-1]); at-- {
+			c.order[at] = c.order[at-1]
+		}
+		c.order[at] = m
 	}
-	c.buf = head
-	return head
+	c.key = append(c.key[:0], c.at(head)...)
+	for _, m := range c.order[:c.k.Masters] {
+		for _, p := range c.columns[m] {
+			c.key = append(c.key, c.at(p)...)
+		}
+	}
+	return c.key
+}
+
+// part codes a part of a master's column.
+func (c *coder) part(code func(m int), m int) part {
+	from := len(c.buf)
+	code(m)
+	return part{from, len(c.buf)}
+}
+
+func (c *coder) at(p part) []byte { return c.buf[p.from:p.to] }
+
+// less reports whether the column of master m comes before that of master n. No part is the beginning of another.
+func (c *coder) less(m, n int) bool {
+	for i, p := range c.columns[m] {
+		if way := bytes.Compare(c.at(p), c.at(c.columns[n][i])); way != 0 {
+			return way < 0
+		}
+	}
+	return false
 }
 
 // read makes a state that has a key.
 func (c *coder) read(key []byte, w *World) {
 	*w = World{Now: begin}
 	c.w, c.reading, c.buf = w, true, key
+	c.names.forget()
 	c.head()
 	for m := range c.k.Masters {
-		c.column(m)
+		c.master(m)
+		c.known(m)
+		c.links(m)
 	}
 	if len(c.buf) > 0 {
 		panic("model: a key is too long")
@@ -92,7 +136,9 @@ func (c *coder) flags(flags ...*bool) {
 	for i, f := range flags {
 		v |= b2(*f) << i
 	}
-	v = c.u8(v)
+	if v = c.u8(v); !c.reading {
+		return
+	}
 	for i, f := range flags {
 		*f = v>>i&1 == 1
 	}
@@ -195,7 +241,7 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 		return o
 	}
 	caller := callerOf(o)
-	c.u8(uint8(caller)<<5 | c.rank(&c.names.owners[caller], int64(numberOf(o))))
+	c.rank(uint8(caller)<<5, &c.names.owners[caller], int64(numberOf(o)))
 	return o
 }
 
@@ -208,17 +254,17 @@ func (c *coder) since(v int64) int64 {
 	if c.reading {
 		return int64(c.u8(0))
 	}
-	c.u8(c.rank(&c.names.since, v))
+	c.rank(0, &c.names.since, v)
 	return v
 }
 
-// rank returns the rank of a number, or notes that it is named.
-func (c *coder) rank(among *ranks, v int64) uint8 {
-	if c.naming {
+// rank codes a number by its rank among others, beside some bits; 0 has none.
+func (c *coder) rank(bits uint8, among *ranks, v int64) {
+	if v != 0 {
 		among.add(v)
-		return 0
+		c.blanks = append(c.blanks, blank{len(c.buf), among, v})
 	}
-	return among.of(v)
+	c.u8(bits)
 }
 
 // token codes a fencing token. Where tokens do not matter, all are 1.
@@ -229,10 +275,7 @@ func (c *coder) token(v int64) int64 {
 	case c.reading:
 		return int64(c.u8(0))
 	}
-	if c.naming {
-		c.names.tokens.add(v)
-	}
-	c.u8(c.names.tokens.token(v))
+	c.rank(0, &c.names.tokens, v)
 	return v
 }
 
@@ -281,15 +324,19 @@ func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
 type ranks []int64
 
 func (r *ranks) add(v int64) {
-	if i, found := slices.BinarySearch(*r, v); !found && v != 0 {
-		*r = slices.Insert(*r, i, v)
+	i := len(*r)
+	for ; i > 0 && (*r)[i-1] >= v; i-- {
+		if (*r)[i-1] == v {
+			return
+		}
 	}
+	*r = slices.Insert(*r, i, v)
 	if len(*r) >= 1<<5 {
 		panic("model: too many names")
 	}
 }
 
-// of returns the rank of a number, 0 if it has none.
+// of returns the rank of a number.
 func (r ranks) of(v int64) uint8 { return uint8(slices.Index(r, v) + 1) }
 
 // spread is how far apart two tokens that follow one another are told to be at most. A counter that
@@ -314,7 +361,7 @@ type names struct {
 	owners [maxCallers]ranks
 	since  ranks
 	tokens ranks
-	rounds [maxCallers]uint16 // rounds of the current owner that are named, by how long ago
+	rounds [maxCallers]uint8 // rounds of the current owner that are named, by how long ago
 }
 
 // forget makes room for the names of another state.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math/bits"
+
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script/twin"
@@ -35,7 +37,7 @@ func (c *coder) caller(i int) {
 	if c.reading {
 		p.Last = uint32(c.u8(0))
 	} else {
-		c.u8(c.rank(&c.names.owners[i], int64(p.Last)))
+		c.rank(0, &c.names.owners[i], int64(p.Last))
 	}
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
 	c.flags(&p.Crashed, &p.Asleep, &p.Meant, &forced, &barred, &p.Placed)
@@ -130,7 +132,8 @@ const usual = 10
 // lock.
 func (c *coder) rounds(caller int, of *Caller) {
 	p := &of.Attempt
-	named := c.u8(uint8(c.names.rounds[caller]))
+	named := c.u8(c.names.rounds[caller])
+	c.names.rounds[caller] = named
 	heldAsOf := uint8(maxRounds) // of those that are named the last that does not tell
 	for ago := range maxRounds {
 		r, mark := &p.Rounds[maxRounds-1-ago], &of.Marks[maxRounds-1-ago]
@@ -181,8 +184,8 @@ func (c *coder) small8(v uint8, flag *bool) uint8 {
 	return x & 127
 }
 
-// column codes a master with its links, and what callers know of it.
-func (c *coder) column(m int) {
+// master codes what a master has.
+func (c *coder) master(m int) {
 	p := &c.w.Masters[m]
 	c.flags(&p.Dead, &p.Saved)
 	p.Guard = c.tick(p.Guard)
@@ -190,9 +193,17 @@ func (c *coder) column(m int) {
 	if p.Saved {
 		c.kept(&p.Copy)
 	}
+}
+
+// known codes what callers know of a master.
+func (c *coder) known(m int) {
 	for i := range c.k.Callers {
-		c.known(m, i)
+		c.knows(m, i)
 	}
+}
+
+// links codes the links of a master.
+func (c *coder) links(m int) {
 	for client := range c.k.Callers {
 		if c.k.client(client) == client {
 			c.link(m, client)
@@ -237,8 +248,8 @@ func (c *coder) kept(p *kept) {
 	}
 }
 
-// known codes what a caller knows of a master.
-func (c *coder) known(m, caller int) {
+// knows codes what a caller knows of a master.
+func (c *coder) knows(m, caller int) {
 	if !c.k.has(caller, m) {
 		return
 	}
@@ -255,14 +266,9 @@ func (c *coder) known(m, caller int) {
 	if p.Raising {
 		c.set(m, &p.Raised, &p.Unraised)
 	}
-	for i := range p.Rounds {
-		if c.names.rounds[caller]>>(int(maxRounds)-1-i)&1 == 0 && !c.reading {
-			continue
-		}
+	for named := c.names.rounds[caller]; named > 0; named &= named - 1 {
+		i := int(maxRounds) - 1 - bits.TrailingZeros8(named)
 		r := &p.Rounds[i]
-		if r.Number == 0 {
-			continue
-		}
 		if r.Command > attempt.Follow && !r.Settled {
 			c.set(m, &r.Yes, &r.No, &r.Silent)
 		}
