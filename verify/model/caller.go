@@ -147,10 +147,7 @@ func (w *World) taken(k *Case, c int) {
 
 // receive has a client take the answer or message that has come, and is true if chance had a say.
 func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
-	about := x.Owner
-	if x.Kind == release {
-		about = x.Next
-	}
+	about := x.about()
 	c := callerOf(about)
 	p := &w.Callers[c]
 	ev := attempt.Event{

@@ -105,7 +105,7 @@ func (c *coder) less(m, n int) bool {
 
 // read makes a state that has a key.
 func (c *coder) read(key []byte, w *World) {
-	*w = World{Now: begin}
+	w.forget(c.k)
 	c.w, c.reading, c.buf = w, true, key
 	c.names.forget()
 	c.head()

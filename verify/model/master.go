@@ -46,7 +46,7 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		w.want(k, x.Master, reply.Holder)
 	}
 	if w.log != nil {
-		w.noteText("m%d carries out %v -> %s", m.Name, &x, w.master(k, int(x.Master)))
+		w.noteText("m%d carries out %v -> %s", m.Name, new(x), w.master(k, int(x.Master)))
 	}
 	if !answer || x.unheard() {
 		return

@@ -100,12 +100,19 @@ func (x *mover) fault(it *item, kind fault, can bool, do func(*World)) {
 	}
 }
 
-// draw does a step in which chance may have a say.
-func (x *mover) draw(it *item, do func(w *World, lot uint32) (drawn bool)) (goOn bool) {
-	if !do(&x.fork(it).World, lots[0]) {
-		return false
+// draw does a step of caller c in which chance may have a say: in how long a contender waits that hears of something.
+func (x *mover) draw(it *item, c int, do func(w *World, lot uint32) (drawn bool)) (goOn bool) {
+	switch it.Callers[c].State {
+	case attempt.Asking, attempt.Waiting, attempt.Settling:
+		if !do(&x.fork(it).World, lots[0]) {
+			return false
+		}
+		do(&it.World, lots[1])
+	default:
+		if do(&it.World, lots[0]) {
+			panic("model: chance has a say where nobody asks it")
+		}
 	}
-	do(&it.World, lots[1])
 	return true
 }
 
@@ -190,7 +197,7 @@ func (x *mover) caller(c int) {
 		switch {
 		case it.Callers[c].Asleep:
 		case it.wakes(c):
-			return x.draw(it, func(w *World, lot uint32) bool {
+			return x.draw(it, c, func(w *World, lot uint32) bool {
 				return w.step(k, c, attempt.Event{Kind: attempt.Due}, lot)
 			})
 		default:
@@ -236,7 +243,7 @@ func (x *mover) deliver(it *item, m, c int, ch channel) (goOn bool) {
 	if it.Callers[c].Crashed {
 		return true
 	}
-	return x.draw(it, func(w *World, lot uint32) bool { return w.receive(x.k, &msg, lot) })
+	return x.draw(it, callerOf(msg.about()), func(w *World, lot uint32) bool { return w.receive(x.k, &msg, lot) })
 }
 
 // choices makes what a caller may want: to begin, and to give the lock back, at any time.

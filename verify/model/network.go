@@ -134,6 +134,14 @@ func (x *Message) silence() bool {
 // unheard reports whether nobody waits for an answer.
 func (x *Message) unheard() bool { return x.Kind == release && x.Next == 0 }
 
+// about is whom an answer or a message is about: of a release, who is entered.
+func (x *Message) about() twin.Owner {
+	if x.Kind == release {
+		return x.Next
+	}
+	return x.Owner
+}
+
 // send sends a command of a client.
 func (w *World) send(k *Case, x Message) {
 	m, client := int(x.Master), int(x.Client)

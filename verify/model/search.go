@@ -59,7 +59,7 @@ func search(systems []system, limit int) found {
 	f := found{store: newStore()}
 	g := &f.graph
 	var results [batch][]result
-	rooms := make([][]byte, len(systems))
+	rooms := make([]room, len(systems))
 	begin := systems[0].first()
 	f.store.put(begin.key, hash(begin.key), none)
 	g.state(begin.goal)
@@ -122,29 +122,35 @@ type result struct {
 	hash uint64
 }
 
-// expand computes what follows states from at on. Keys are copied into a room of each worker, which is used again: one
-// that is too small leaves those that it has to what refers to them.
-func expand(systems []system, s *store, at int, results [][]result, rooms [][]byte) {
+// room is where a worker puts the edges that it finds, and their keys. It is used again: where it grows, what it had
+// stays with those who refer to it.
+type room struct {
+	edges []result
+	keys  []byte
+}
+
+// expand computes what follows states from at on.
+func expand(systems []system, s *store, at int, results [][]result, rooms []room) {
 	var wg sync.WaitGroup
 	var turn atomic.Int32
 	for w, sys := range systems {
 		wg.Go(func() {
-			keys := rooms[w][:0]
+			edges, keys := rooms[w].edges[:0], rooms[w].keys[:0]
 			for {
 				i := int(turn.Add(1)) - 1
 				if i >= len(results) {
 					break
 				}
-				out := results[i][:0]
+				first := len(edges)
 				sys.next(s.key(uint32(at+i)), func(e edge) {
 					from := len(keys)
 					keys = append(keys, e.key...)
 					e.key = keys[from:]
-					out = append(out, result{e, hash(e.key)})
+					edges = append(edges, result{e, hash(e.key)})
 				})
-				results[i] = out
+				results[i] = edges[first:]
 			}
-			rooms[w] = keys
+			rooms[w] = room{edges, keys}
 		})
 	}
 	wg.Wait()
@@ -406,7 +412,7 @@ func (x *worker) edge(it *item) edge {
 
 func (x *worker) next(key []byte, emit func(edge)) {
 	x.code.read(key, &x.from)
-	if x.checked < 5000 {
+	if x.checked < 500 {
 		x.checked++
 		if !bytes.Equal(x.code.write(&x.from), key) {
 			panic("model: a state that was made from a key has another")

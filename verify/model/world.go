@@ -170,6 +170,16 @@ func (w *World) copyTo(to *World, k *Case) {
 	copy(to.Messages.list[:w.Messages.len()], w.Messages.list[:w.Messages.len()])
 }
 
+// forget makes w empty, as far as a case uses it.
+func (w *World) forget(k *Case) {
+	w.Now, w.Faults, w.Comes, w.Enters, w.Clock, w.Top = begin, 0, 0, 0, 0, tops{}
+	w.wrong, w.cut, w.log = "", false, nil
+	clear(w.Callers[:k.Callers])
+	clear(w.Masters[:k.Masters])
+	clear(w.Links[:k.Masters])
+	clear(w.Messages.ends[:])
+}
+
 // violate notes a violation, the first one only.
 func (w *World) violate(what string) {
 	if w.wrong == "" {
