@@ -58,6 +58,7 @@ type Case struct {
 	configs [maxCallers]attempt.Config  // of each caller
 	places  [maxCallers][maxMasters]int // of each master in the set of a caller, -1 if it is not there
 	class   [maxMasters]int             // those that are alike have the same
+	peers   [maxCallers]bool            // a caller can change places with the one before it
 	handOff uint8                       // lease of a hand-off, to the first where others ask less often
 	taken   *arrows
 }
@@ -93,6 +94,9 @@ func (k Case) ready() *Case {
 	k.sets(config)
 	pause := min(k.Pause+k.Trip, k.Lease/2)
 	k.handOff = uint8(min(2*(pause+k.Trip), k.Lease))
+	for c := 1; c < k.Callers; c++ {
+		k.peers[c] = k.same(c-1, c)
+	}
 	k.taken = new(arrows)
 	return &k
 }
@@ -234,6 +238,14 @@ func (k *Case) place(c, m int) int { return k.places[c][m] }
 
 // has reports whether a caller has master m in its set.
 func (k *Case) has(c, m int) bool { return k.places[c][m] >= 0 }
+
+// same reports whether two callers can change places: each has a client of its own, and both want the same of the same
+// masters. A twin keeps readers, and what force has marked, in the order of their owners: where there may be several,
+// callers stay where they are.
+func (k *Case) same(a, b int) bool {
+	return !k.Near && k.Roles == "" && k.Line == 0 && k.Pairs == 0 && (k.Kinds&force == 0 || k.Faults < 2) &&
+		k.want(a) == k.want(b) && k.deaf(a) == k.deaf(b) && slices.Equal(k.masters(a), k.masters(b))
+}
 
 // alike reports whether two masters are in the same sets. They can change places.
 func (k *Case) alike(m, n int) bool { return !k.Near && k.class[m] == k.class[n] }

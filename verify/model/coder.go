@@ -22,12 +22,15 @@ type coder struct {
 	k       *Case
 	w       *World
 	reading bool
+	fixed   bool // callers keep their places
 	buf     []byte
 	names   names
 	blanks  []blank
 	clock   clock.Instant // of the caller whose part it is
 	columns [maxMasters]column
 	order   [maxMasters]int // of the masters, as their columns are sorted
+	callers [maxCallers]int // in their order
+	places  [maxCallers]int // of callers in that
 	key     []byte
 }
 
@@ -49,6 +52,7 @@ func newCoder(k *Case) *coder { return &coder{k: k} }
 // the rounds that callers still know. Numbers that are told by rank are filled in at the end.
 func (c *coder) write(w *World) []byte {
 	c.w, c.reading = w, false
+	c.queue()
 	c.names.forget()
 	c.buf, c.blanks = c.buf[:0], c.blanks[:0]
 	for m := range c.k.Masters {
@@ -84,6 +88,31 @@ func (c *coder) write(w *World) []byte {
 	return c.key
 }
 
+// queue puts callers that can change places in the order in which they began to wait, and behind them those that have
+// gone, in the order in which they went: who they were does not matter. In a tick callers have their turns in that order
+// from the beginning on, and those that have gone have none.
+func (c *coder) queue() {
+	for i := range c.k.Callers {
+		at := i
+		for ; at > 0 && !c.fixed && c.k.peers[at] && c.w.before(c.k, i, c.callers[at-1]); at-- {
+			c.callers[at] = c.callers[at-1]
+		}
+		c.callers[at] = i
+	}
+	for at, i := range c.callers[:c.k.Callers] {
+		c.places[i] = at
+	}
+}
+
+// before reports whether caller i comes before caller j where they can change places.
+func (w *World) before(k *Case, i, j int) bool {
+	p, q := &w.Callers[i], &w.Callers[j]
+	if p.Gone+q.Gone == 0 || k.returns(i) {
+		return p.Since < q.Since
+	}
+	return q.Gone > 0 && p.Gone < q.Gone
+}
+
 // part codes a part of a master's column.
 func (c *coder) part(code func(m int), m int) part {
 	from := len(c.buf)
@@ -107,6 +136,9 @@ func (c *coder) less(m, n int) bool {
 func (c *coder) read(key []byte, w *World) {
 	w.forget(c.k)
 	c.w, c.reading, c.buf = w, true, key
+	for i := range c.callers {
+		c.callers[i] = i
+	}
 	c.names.forget()
 	c.head()
 	for m := range c.k.Masters {
@@ -241,7 +273,7 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 		return o
 	}
 	caller := callerOf(o)
-	c.rank(uint8(caller)<<5, &c.names.owners[caller], int64(numberOf(o)))
+	c.rank(uint8(c.places[caller])<<5, &c.names.owners[caller], int64(numberOf(o)))
 	return o
 }
 

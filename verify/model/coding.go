@@ -27,7 +27,7 @@ func (c *coder) head() {
 			w.Top.writers = c.token(w.Top.writers)
 		}
 	}
-	for i := range c.k.Callers {
+	for _, i := range c.callers[:c.k.Callers] {
 		c.caller(i)
 	}
 }
@@ -55,6 +55,9 @@ func (c *coder) caller(i int) {
 	c.attempt(i, p)
 	if c.k.returns(i) || !p.gone() {
 		p.Since = c.since(p.Since)
+	}
+	if c.reading && p.gone() {
+		p.Gone = uint8(i + 1)
 	}
 }
 
@@ -197,14 +200,14 @@ func (c *coder) master(m int) {
 
 // known codes what callers know of a master.
 func (c *coder) known(m int) {
-	for i := range c.k.Callers {
+	for _, i := range c.callers[:c.k.Callers] {
 		c.knows(m, i)
 	}
 }
 
 // links codes the links of a master.
 func (c *coder) links(m int) {
-	for client := range c.k.Callers {
+	for _, client := range c.callers[:c.k.Callers] {
 		if c.k.client(client) == client {
 			c.link(m, client)
 		}
@@ -481,7 +484,6 @@ func (c *coder) message(x *Message) {
 	case count:
 		x.Lease = c.u8(x.Lease)
 	case release:
-		x.Since = c.since(x.Since)
 		if x.Next = c.owner(x.Next); x.Next != 0 {
 			x.Behind = c.since(x.Behind)
 			x.Round, x.Lease = c.round(x.Next, x.Round, true), c.handOff(x.Lease)

@@ -62,6 +62,6 @@
 //
 // A state is kept as its key only (coder.go), and made from it again. Instants are told by what is
 // left, owners and tokens by rank, rounds by how long ago they were, and masters that are alike may
-// change places. What has no say any more is left out; a test walks at random and checks that
-// nothing was left out that has.
+// change places, as callers may. What has no say any more is left out; a test walks at random and
+// checks that nothing was left out that has.
 package main

@@ -26,7 +26,9 @@ type item struct {
 }
 
 func newMover(k *Case) *mover {
-	return &mover{k: k, seen: newStore(), code: newCoder(k)}
+	code := newCoder(k)
+	code.fixed = true // within a moment, some have had their turn and others have not
+	return &mover{k: k, seen: newStore(), code: code}
 }
 
 // stage has f do with each state what comes next. f makes a fork for what else may happen, and

@@ -144,6 +144,7 @@ func (w *World) advance(k *Case) {
 	for c := range k.Callers {
 		w.tickClock(k, c)
 	}
+	w.part(k)
 	for m := range k.Masters {
 		p := &w.Masters[m]
 		p.expire(w.Now)
@@ -152,6 +153,23 @@ func (w *World) advance(k *Case) {
 		}
 		for client := range k.Callers {
 			w.silence(k, m, client)
+		}
+	}
+}
+
+// part puts callers that have gone behind those that had.
+func (w *World) part(k *Case) {
+	last := uint8(0)
+	for c := range k.Callers {
+		last = max(last, w.Callers[c].Gone)
+	}
+	for c := range k.Callers {
+		switch p := &w.Callers[c]; {
+		case !p.gone():
+			p.Gone = 0
+		case p.Gone == 0:
+			last++
+			p.Gone = last
 		}
 	}
 }

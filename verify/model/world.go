@@ -66,6 +66,7 @@ type Caller struct {
 	Raised, Unraised attempt.Set
 
 	Crashed, Asleep bool
+	Gone            uint8 // its place among those that have gone, from 1; 0: it has not
 	clocks
 }
 
