@@ -102,7 +102,7 @@ func TestNoRoomForTheScripts(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 		const info = "$23\r\nrun_id:a\r\nrole:master\r\n\r\n"
 		missing := len(loads(t))
-		greeted := info + info + ":7\r\n+PONG\r\n*2\r\n:1795717027\r\n:1\r\n+\r\n" +
+		greeted := info + info + "+id=7\r\n+PONG\r\n*2\r\n:1795717027\r\n:1\r\n" +
 			fmt.Sprintf("*%d\r\n", missing) + strings.Repeat(":0\r\n", missing)
 		var dialed atomic.Int32
 		cfg.Pool = speaking(t, func(conn net.Conn) {
