@@ -21,7 +21,7 @@ var teeth = []string{
 	"shared/RR, older", "shared/WR, tokens, one comes again, restart",
 	"order/WWRW, downgrade", "changing/both and both", "changing/both and new, 1 and 3", "changing/both and both, force", "kept/two/1", "kept/two, renewed, long, slow", "kept/one keeps, one tries/1",
 	"entered/ff, give up", "entered/wf", "entered/fw", "entered/wl", "entered/twice", "entered/downgrade",
-	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
+	"token/two/1", "token/two, one comes again, late/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
 }
 
 // allCases is the table.
@@ -185,6 +185,7 @@ func (t *table) tokens() {
 		f := t.family("token/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 2, Delay: d, Lease: 12, Starts: true, Tokens: true})
 		f.add("two", Case{})
 		f.add("two, one comes again", Case{Comes: 1})
+		f.add("two, one comes again, late", Case{Comes: 1}.once(late)) // where a majority has not agreed, this one has an old token
 		f.add("three", Case{Callers: 3})
 		f.add("two in line, one beside", Case{Callers: 3, Line: 2})
 		f.add("two, a fault", Case{}.once(late|crash|breakConn|doubled|loseHandOff))
