@@ -81,10 +81,12 @@ type there struct {
 //
 // Cost: up to two commands to each master every 12 to 18 s, along with its checks.
 func (d *Directory) Introduce(id Identity) {
+	d.sets.mu.Lock() // the process may have other sets already
 	d.id, d.by = id, d.All.ID
 	if id.Hidden {
 		d.by = uuid.NewString()
 	}
+	d.sets.mu.Unlock()
 	for _, n := range d.All.Nodes {
 		n.Present(d.notes)
 	}
