@@ -178,14 +178,19 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+// moving is a pool under a name that leads to either of two masters: that whose number is in at.
+func moving(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, pool *redis.Pool) {
+	fleet, at = redlocktest.Start(t, 2), new(atomic.Int32)
+	return fleet, at, &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		return fleet.Pools()[at.Load()].DialContext(ctx)
+	}}
+}
+
 // A subscription that cannot be made is tried again and again, and logged once.
 func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		fleet := redlocktest.Start(t, 2)
-		var at atomic.Int32
-		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return fleet.Pools()[at.Load()].DialContext(ctx)
-		}}
+		fleet, at, pool := moving(t)
+		cfg.Pool = pool
 		var log logRecorder
 		cfg.Logger = log.logger()
 		n, d := started(t, cfg), new(recorder)
@@ -204,11 +209,8 @@ func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
 // so what it hands off is no vote.
 func TestNoSubscriptionToTheUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		fleet := redlocktest.Start(t, 2)
-		var at atomic.Int32
-		cfg.Pool = withReply(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return fleet.Pools()[at.Load()].DialContext(ctx)
-		}}, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
+		_, at, pool := moving(t)
+		cfg.Pool = withReply(pool, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
 		var log logRecorder
 		cfg.Logger = log.logger()
 		n, d := started(t, cfg), new(recorder)

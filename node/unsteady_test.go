@@ -11,6 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -98,7 +99,7 @@ func TestTheLogIsToldWithoutAMutex(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var of atomic.Pointer[Node]
 		log := new(logRecorder)
-		cfg.Guard, cfg.Logger = 10*time.Second, slog.New(slog.NewTextHandler(writerFunc(func(line []byte) (int, error) {
+		cfg.Guard, cfg.Logger = 10*time.Second, slog.New(slog.NewTextHandler(check.Writer(func(line []byte) (int, error) {
 			n := of.Load()
 			free := n == nil
 			for i := 0; !free && i < 100_000; i++ { // others have it for a moment
@@ -128,10 +129,6 @@ func TestTheLogIsToldWithoutAMutex(t *testing.T) {
 		}
 	})
 }
-
-type writerFunc func(p []byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // TestRecoveryIsThatOfAGuard: votes do not count until the leases before the jump have ended by a clock that is slow
 // by what is allowed.

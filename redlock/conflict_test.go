@@ -394,7 +394,7 @@ func TestTheLogMayLock(t *testing.T) {
 		use(t, a, "a")
 		var b *redlock.Client
 		told := 0
-		log := writing(func(line []byte) (int, error) {
+		log := check.Writer(func(line []byte) (int, error) {
 			if strings.Contains(string(line), conflictFound) {
 				told++
 				expect(t, "TryLock", second(b.TryLock(t.Context(), "told")), redlock.ErrOverlap)
@@ -407,10 +407,6 @@ func TestTheLogMayLock(t *testing.T) {
 		check.Equal(t, told, 1, "conflicts that the log was told of")
 	})
 }
-
-type writing func(p []byte) (int, error)
-
-func (f writing) Write(p []byte) (int, error) { return f(p) }
 
 // TestCostOfAnotherMaster: a client that meets a master only after its first lock publishes that before its next one, in
 // two script calls.

@@ -71,16 +71,16 @@ func (m *Masters) Unready(op, key string) error {
 }
 
 // Meet waits until the masters are connected, or are known to be down: all of them, or so many that a
-// majority is or none can be, and after that for the grace. It takes about a node timeout at most.
+// majority is or none can be, and after that until patience ends. It takes about a node timeout at most.
 //
 // Cost: nothing is sent.
-func (m *Masters) Meet(ctx context.Context, grace time.Duration) {
+func (m *Masters) Meet(ctx context.Context, patience <-chan struct{}) {
 	changed := make(chan struct{}, 1)
 	for _, n := range m.Nodes {
 		n.Notify(changed)
 		defer n.StopNotify(changed)
 	}
-	var enough <-chan time.Time
+	var enough <-chan struct{}
 	for {
 		up, down := 0, 0
 		for _, n := range m.Nodes {
@@ -92,12 +92,11 @@ func (m *Masters) Meet(ctx context.Context, grace time.Duration) {
 				up++
 			}
 		}
-		decided := quorum.Vote(len(m.Nodes), up, down) != quorum.Pending
-		switch {
-		case up+down == len(m.Nodes), decided && grace == 0:
+		if quorum.Vote(len(m.Nodes), up, down) != quorum.Pending {
+			enough = patience
+		}
+		if up+down == len(m.Nodes) || enough != nil && IsClosed(enough) {
 			return
-		case decided && enough == nil:
-			enough = time.After(grace)
 		}
 		select {
 		case <-changed:

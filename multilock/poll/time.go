@@ -62,7 +62,9 @@ func (m *Masters) KnowsTime() bool {
 // Cost: nothing is sent.
 func (m *Masters) Greet(ctx context.Context) {
 	if !m.KnowsTime() {
-		m.Meet(ctx, 0)
+		none := make(chan struct{})
+		close(none)
+		m.Meet(ctx, none)
 	}
 }
 

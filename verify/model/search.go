@@ -412,7 +412,7 @@ func (x *worker) edge(it *item) edge {
 
 func (x *worker) next(key []byte, emit func(edge)) {
 	x.code.read(key, &x.from)
-	if x.checked < 500 {
+	if x.checked < 5000 {
 		x.checked++
 		if !bytes.Equal(x.code.write(&x.from), key) {
 			panic("model: a state that was made from a key has another")
