@@ -20,6 +20,10 @@ import (
 // only something that never happens reaches it.
 const deadline = 30 * time.Second
 
+// lasting is a lease that is soon renewed, or lost, and that a process on a busy machine does not lose between two
+// renewals.
+const lasting = "--lease=9s"
+
 // invocation is one run of redlock.
 type invocation struct {
 	t      *testing.T

@@ -56,13 +56,16 @@ func TestHoldSignal(t *testing.T) {
 // background jobs of a script have that for stdin. One that is closed is as one with it.
 func TestHoldWithoutStdin(t *testing.T) {
 	for name, shell := range map[string]string{"null device": `exec "$0" "$@"`, "closed": `exec "$0" "$@" <&-`} {
-		t.Run(name, func(t *testing.T) { holdWithoutStdin(t, shell) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			holdWithoutStdin(t, shell)
+		})
 	}
 }
 
 func holdWithoutStdin(t *testing.T, shell string) {
 	fleet, flags := masters(t, 3)
-	i := command(t, line("hold", flags, "--lease=3s", "n")...) // os/exec opens the null device
+	i := command(t, line("hold", flags, lasting, "n")...) // os/exec opens the null device
 	i.cmd.Path, i.cmd.Args = "/bin/sh", append([]string{"sh", "-c", shell}, i.cmd.Args...)
 	i.start()
 	eventually(t, "the lock is held", func() bool { return strings.HasSuffix(i.stdout.String(), "\n") })
@@ -88,7 +91,7 @@ func TestHoldLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fleet, flags := masters(t, 3)
-			i, _, _ := holding(t, line("hold", flags, "--lease=1s", "n")...)
+			i, _, _ := holding(t, line("hold", flags, lasting, "n")...)
 			harm(fleet)
 			i.wantCode(exitLost).wantError(`the hold of "n" was lost`)
 		})

@@ -111,8 +111,8 @@ func issueAll(t *testing.T, dir string, left time.Duration) *tls.Config {
 func TestRotation(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		for subcommand, rest := range map[string][]string{
-			"run":  {"--lease=3s", "n", "--", "sh", "-c", "echo ready; read x; true"},
-			"hold": {"--lease=3s", "n"},
+			"run":  {lasting, "n", "--", "sh", "-c", "echo ready; read x; true"},
+			"hold": {lasting, "n"},
 			"ui":   {"--listen=127.0.0.1:0"},
 		} {
 			t.Run(fmt.Sprintf("%s tls=%t", subcommand, secure), func(t *testing.T) {
