@@ -36,6 +36,7 @@ type driver struct {
 	split   *poll.MajorityError // why the last try was lost, while it is Paused
 	renewal renewal             // the watchdog's
 	trace   *attemptTrace       // nil: it is not traced
+	freedAt Set                 // masters that told that the lock is free, since a majority did last
 
 	timer *time.Timer   // for what is due next, once something is
 	wakes clock.Instant // when it fires, if it is armed

@@ -87,7 +87,22 @@ func (m *Masters) Freed(i int, key string) {
 		}
 	}
 	for _, d := range m.owners.all(func(d *driver) bool { return d.key == key }) {
-		d.step(&attempt.Event{Kind: attempt.Hint, Delay: m.conf.Settle})
+		d.freed(i)
+	}
+}
+
+// freed notes that master i freed the lock, and has the attempt ask for it once a majority has. One master may only tell of
+// a vote that a caller gave back since others know of a holder: an ask would get that vote again, and be told again.
+func (d *driver) freed(i int) {
+	d.mu.Lock()
+	d.freedAt |= 1 << i
+	free := d.m.All.Majority(d.freedAt.Len())
+	if free {
+		d.freedAt = 0
+	}
+	d.mu.Unlock()
+	if free {
+		d.step(&attempt.Event{Kind: attempt.Hint, Delay: d.m.conf.Settle})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -113,6 +114,38 @@ func TestRedissonsUnlockIsHeard(t *testing.T) {
 			t.Errorf("Lock returned %v after the unlock, want 2ms at most", took)
 		}
 	})
+}
+
+// A master that does not know the holder grants the lock, and tells of it when the caller gives that vote back: this
+// does not make the caller ask again at once.
+func TestAWaiterDoesNotHearItself(t *testing.T) {
+	for _, tt := range []struct {
+		name, key, holder string
+		permits           int
+	}{
+		{"a permit", script.SlotKey("k", 0), id("x"), 1},
+		{"a lock", "k", id("x"), 0},
+		{"what one of Redisson's clients has", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:17", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				for i := range 2 {
+					fx.Master(i).HSet(tt.key, tt.holder, "1")
+				}
+				req := patient("k")
+				req.Permits = tt.permits
+				before := fx.calls()
+				for range 3 {
+					req.Entry = new(entry)
+					defer begin(t, fx.another(t), req).cancel()
+				}
+				time.Sleep(10 * time.Second)
+				if got := (fx.calls() - before) / 3 / 3; got > 40 {
+					t.Errorf("each of three callers made %d script calls on each master in ten seconds, want 40 at most", got)
+				}
+			})
+		})
+	}
 }
 
 // What Redisson's clients publish is subscribed to while a caller waits for one of them, and no
