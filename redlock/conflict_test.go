@@ -156,7 +156,7 @@ func TestWhoComesSecond(t *testing.T) {
 				}
 				a, logA := tt.first(t, g)
 				use(t, a, "used")
-				time.Sleep(time.Hour)
+				time.Sleep(10 * time.Minute) // for as long as anything is remembered, several times
 				b, logB := tt.second(t, g)
 				refused := func(call string, err error) {
 					t.Helper()
