@@ -9,9 +9,9 @@
 //		fmt.Println(f.Severity, f.ID, f.Masters, f.Verdict, f.Remedy)
 //	}
 //
-// The facts are gathered at all masters at the same time, see [node.Probe]. What they mean is worked
-// out from the facts alone: [Finding] by finding, each with an ID that stays the same from version to
-// version. The page docs/doctor.md says of each what it means and what to do.
+// Examine gathers the facts at all masters at the same time, see [node.Probe], and works out the findings from the
+// facts alone. Each [Finding] has an ID that stays the same from version to version. The page docs/doctor.md says what
+// each means and what to do.
 //
 // Examine locks one random name of its own at each master, and removes every trace of that. It changes
 // nothing else.

@@ -1,4 +1,4 @@
-// Package goredis makes masters of the options of go-redis clients, so that a service has its addresses,
+// Package goredis turns the options of go-redis clients into masters, so that a service has its addresses,
 // certificates and passwords in one place:
 //
 //	cfg, err := goredis.Config(options...) // a *redis.Options for each master
@@ -11,7 +11,7 @@
 //
 // # Errors
 //
-// Config refuses options that a lock cannot honour, and what [redlock.New] refuses is refused there.
+// Config refuses options that a lock cannot honour; [redlock.New] refuses the rest as usual.
 package goredis
 
 import (
@@ -46,7 +46,8 @@ import (
 //
 // Options that limit or change what is sent cannot be honoured, and are an error: Limiter and OnConnect. Pools,
 // timeouts, retries, buffers, Protocol and names are the go-redis client's own, and have no meaning here: see
-// [redlock.Config]. Of them, DialTimeout bounds how long TCP and TLS take where there is a TLSConfig or a Dialer.
+// [redlock.Config]. Of them, DialTimeout bounds how long TCP and TLS take where there is a TLSConfig, or a Dialer that
+// go-redis has filled in.
 //
 // Masters that are added to the Config have no options here, and are not connected to.
 func Config(options ...*redis.Options) (redlock.Config, error) {

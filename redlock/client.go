@@ -21,9 +21,9 @@ type Client struct {
 
 var _ Locker = (*Client)(nil)
 
-// Locker is what a function takes that locks and need not know with what: a [Client] of one set of masters
-// or of several, a wrapper of yours around it, or a fake in a test. With [Permits], a call takes a permit of a semaphore
-// instead, so there is no type for these.
+// Locker is for functions that lock and need not know with what: a [Client] of one set of masters or of several, your
+// wrapper around one, or a fake in a test. With [Permits], a call takes a permit of a semaphore instead, so semaphores
+// need no type of their own.
 type Locker interface {
 	Do(ctx context.Context, name string, fn func(context.Context) error, options ...Option) error
 	Lock(ctx context.Context, name string, options ...Option) (*Hold, error)
@@ -41,8 +41,8 @@ func New(cfg Config) (*Client, error) {
 }
 
 // Close unlocks all holds, whose contexts end with ErrClosed, makes waiting callers return
-// ErrClosed, and disconnects. It takes about two NodeTimeouts at most, and half a second more where
-// functions of Config.Trace are slow.
+// ErrClosed, and disconnects. It takes about two NodeTimeouts at most; if functions of Config.Trace are slow, half a
+// second more, or a NodeTimeout if that is longer.
 //
 // The error lists the holds that no majority confirmed to be free; they end with their leases. A
 // second Close does nothing.
@@ -59,11 +59,11 @@ func (c *Client) Close() error { return c.all((*set).close) }
 // client was closed.
 //
 // It writes nothing to the masters, so it does not see what only a write would show: a full memory,
-// a missing permission. A master that hangs may still count as ready: for a second and Config.NodeTimeout while
-// the client holds something, and for up to 18 s while it is idle.
+// a missing permission. A master that hangs may still count as ready: for a second while the client holds something and
+// 18 s while it is idle, plus Config.NodeTimeout.
 //
-// It returns a [*ConflictError] to a client that takes no lock, since others are established that use some of
-// its masters in a way that does not go together with its own. Those stay ready.
+// It returns a [*ConflictError] if the client takes no lock because established clients use some of its masters in a
+// way that conflicts with its own. Those clients stay ready.
 //
 // Cost: one round trip the first time. The client watches its masters anyway.
 func (c *Client) Ready(ctx context.Context) error {

@@ -7,7 +7,8 @@ import (
 )
 
 // ClientInfo is what a client says of itself: its record, which it keeps on every master for others to see, and
-// refreshes every 12 to 18 s. Without that it ends after a minute. Package redlockadmin lists those of all clients.
+// refreshes every 12 to 18 s, or sooner if its Lease is shorter. A record that is not refreshed ends after a minute.
+// Package redlockadmin lists those of all clients.
 type ClientInfo struct {
 	ID      string        // its uuid: the first part of its owners, "uuid:rN"
 	Name    string        // Config.Name

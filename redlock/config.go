@@ -80,10 +80,10 @@ type Config struct {
 	// the RestartGuard of any client of these masters, see [ErrShortGuard]. Default: Lease.
 	MaxLease time.Duration
 
-	// Keep is how long a lock stays with the client after its last Unlock, as long as no other client wants
-	// the name: the next Lock of the same client then takes no message. Others who want the name wait for one
-	// message more; and if this client dies while it keeps a lock, they wait for the rest of its lease. Readers
-	// and permits are never kept. At most Lease, whole milliseconds. Default 0: not at all.
+	// Keep is how long a lock stays with the client after its last Unlock while no other client wants the name: the next
+	// Lock of the same client then takes no message. Clients that want the name wait for one message more; if this client
+	// dies while it keeps a lock, they wait for the rest of its lease. Readers and permits are never kept. At most Lease,
+	// whole milliseconds. Default 0: not at all.
 	//
 	// Source: docs/kept.md.
 	Keep time.Duration

@@ -25,16 +25,16 @@
 //	defer hold.Unlock(ctx)
 //	return write(hold.Context(), hold.Token())
 //
-// [Client.TryLock] does not wait. [Client.Lead] runs a function in the process that leads, and in another when
-// that fails. [Client.LockAll] locks several names together. What else a call may want is an [Option]: [Shared] to
-// read together, [Lease] for a fixed time, and [Permits] for one of so many instead of a lock:
+// [Client.TryLock] does not wait. [Client.Lead] runs a function in the process that leads, and in another one when
+// that process fails. [Client.LockAll] locks several names together. Whatever else a call wants is an [Option]: [Shared]
+// to read together, [Lease] for a fixed time, and [Permits] for one of K permits instead of a lock:
 //
 //	client.Lock(ctx, "report", redlock.Shared())
 //	client.TryLock(ctx, "orders:42", redlock.Lease(5*time.Second))
 //	client.Do(ctx, "gpu", render, redlock.Permits(4))
 //
-// Options are words at the end of a call, and not names like RLock or TryLockFor, because they combine: three words do
-// for some twenty methods, and all calls have them, LockAll and Lead as well.
+// Options come at the end of a call rather than in names like RLock or TryLockFor, because they combine: three of them
+// replace some twenty methods, and LockAll and Lead take them as well.
 //
 // The waiting callers of the whole fleet stand in a queue on the masters, and an Unlock hands the
 // lock to the first of them.
@@ -43,16 +43,16 @@
 // hold ends with its validity: by then, [Hold.Context] is cancelled with a cause that matches
 // [ErrLost].
 //
-// [NewSets] makes a client that spreads names over several sets of masters. What operators want to see and to
-// free is in package redlockadmin, the steps of each call in package redlocktrace, and masters in memory, for tests, in
-// package redlocktest.
+// [NewSets] makes a client that spreads names over several sets of masters. With package redlockadmin, operators look
+// at locks and free them. Package redlocktrace has the steps of each call, and package redlocktest has masters in
+// memory, for tests.
 //
 // # Who holds a lock
 //
-// The code that has the [Hold] holds the lock. [Hold.Enter] locks its name once more, instead of waiting for itself;
-// unlock each Hold once, and the last Unlock frees the lock. A context is handed on to workers, so it is no identity: a Lock of
-// the name under the hold's own context returns [ErrHeld] at once. Code that cannot hand a Hold on begins a call tree
-// with [WithOwner], in which a Lock enters what the tree holds.
+// The code that has the [Hold] holds the lock. With [Hold.Enter], it locks the name once more instead of waiting for
+// itself. Unlock each Hold once: the last Unlock frees the lock. A context is passed on to workers, so it does not
+// identify the holder: a Lock of the name under the hold's own context returns [ErrHeld] at once. Code that cannot pass
+// a Hold on begins a call tree with [WithOwner], in which Lock enters the locks that the tree holds.
 //
 // # Caveats
 //
@@ -72,23 +72,23 @@
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. A [Client] runs two goroutines per master, two more
-// per master once a caller has had to wait, one for the watchdog, and one for [Config.Trace] if that
+// All methods may be called from any goroutine. A [Client] runs two goroutines per master, two more per master once a
+// caller has had to wait (with [Config.Keep] from the start), one for the watchdog, and one for [Config.Trace] if that
 // is set, however many holds and waiting callers there are.
 //
 // # Errors
 //
-// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld], [ErrNotAwaited], [ErrHeld] and
-// [ErrClosed]. ErrGuarded is a kind of ErrNoQuorum that only needs time: masters restarted lately. What each
-// master said is in a [*MajorityError]. The error of a wait that was cut short matches its
-// context's error and also says what the caller was waiting for. If other callers of the same client were
-// before it, no master was asked for it yet, and there may be no MajorityError.
+// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld], [ErrNotAwaited], [ErrHeld],
+// [ErrUpgrade] and [ErrClosed]. ErrGuarded is a kind of ErrNoQuorum that only needs time: masters restarted lately.
+// ErrUpgrade is a kind of ErrHeld. A [*MajorityError] says what each master said. The error of a wait that was cut
+// short matches its context's error, and also says what the caller was waiting for. If other callers of the same client
+// were before it, no master was asked for it yet, and there may be no MajorityError.
 //
-// A client that takes no lock, because others that are established use the masters with other settings, returns a
+// A client that takes no lock, because established clients use the masters with other settings, returns a
 // [*ConflictError]: it matches [ErrOverlap], [ErrShortGuard], [ErrRoute] or [ErrLayout].
 //
 // [Client.Lock] waits through errors that pass by themselves, such as an outage, and logs the
 // reason. It returns ErrNoQuorum at once when so many masters report an error that does not pass by
-// itself, such as a wrong password, that no majority is left. docs/troubleshooting.md lists which is
-// which. [Client.Ready] reports such errors beforehand.
+// itself, such as a wrong password, that no majority is left. docs/troubleshooting.md lists which errors
+// pass. [Client.Ready] reports the others beforehand.
 package redlock

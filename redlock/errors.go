@@ -40,10 +40,10 @@ var (
 	// would wait for itself, and cannot enter that hold: two readers that both became writers would wait for
 	// each other forever. Unlock the reader's hold first. It matches ErrHeld as well.
 	ErrUpgrade = poll.ErrUpgrade
-	// ErrOverlap says that other clients use some of the client's masters together with others, and that
-	// majorities of the two sets need not meet: both could hold one name at once. A client that begins while
-	// others are established gets it from each lock and from Ready, in a [*ConflictError]; it passes a minute
-	// after they have gone.
+	// ErrOverlap says that other clients use some of the client's masters together with masters that it does not use, and
+	// that majorities of the two sets need not meet: both could hold one name at once. A client that begins while
+	// others are established gets it from each lock and from Ready, in a [*ConflictError]; it passes at
+	// most a minute after they have gone.
 	ErrOverlap = terms.ErrOverlap
 	// ErrShortGuard says that the leases of one client are longer than the restart guard of another:
 	// after a restart of masters both could hold one name. It comes as ErrOverlap does.

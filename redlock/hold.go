@@ -69,9 +69,8 @@ func (h *Hold) Until() time.Time { return h.its().until() }
 // Remaining returns how much validity is left: the lease, minus the time since it was asked for,
 // minus the allowance for clock drift. It is zero once the hold has ended.
 //
-// If another client's Unlock handed the lock over, it begins with a short lease: at most 0.8 s plus
-// four round trips, 2 s behind a hold of the same client, or 3.2 s in a long queue. It is renewed to its full lease 20 ms
-// later.
+// If an Unlock handed the lock over, it begins with a short lease: at most 0.8 s, 2 s behind a hold of the same client,
+// or 3.2 s in a long queue, plus four round trips. The renewal to its full lease is sent within 20 ms.
 func (h *Hold) Remaining() time.Duration { return h.its().remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.

@@ -66,8 +66,9 @@ func (c *Client) Lock(ctx context.Context, name string, options ...Option) (*Hol
 // If several clients try at the same time and none gets a majority, the lock is free. TryLock then
 // tries again after some random milliseconds, a few times at most.
 //
-// Cost: one round trip to the slowest master of the fastest majority. The error names the holder's client: one that is
-// not known yet is looked up, for two round trips, 50 ms at most, with one command and one script call on each master.
+// Cost: one round trip to the slowest master of the fastest majority. The error names the holder's client. To look up
+// one that is not known yet takes another round trip, 50 ms at most, with one command and one script call on each
+// master.
 func (c *Client) TryLock(ctx context.Context, name string, options ...Option) (*Hold, error) {
 	return c.lock(ctx, name, options, want{})
 }

@@ -25,8 +25,8 @@ import (
 // ErrHeld: a hold around ctx has one of the names already. Under [WithOwner] it is entered again.
 //
 // Cost: one round trip to the slowest of the masters' majorities when all names are free. Each name
-// that is taken adds the wait for it, and one round trip for those behind it. The masters get as many
-// steps as Lock sends for each name, in fewer script calls.
+// that is taken adds the wait for it, and one round trip for those behind it. Each master gets the script calls that
+// Lock makes for each name, in one write.
 // Source: docs/how-it-works.md, "Several names".
 func (c *Client) LockAll(ctx context.Context, names []string, options ...Option) (*Holds, error) {
 	holds, err := c.lockAll(ctx, names, options, true)

@@ -17,10 +17,10 @@ type ownerKey struct{}
 
 // WithOwner begins a call tree that is one owner: a Lock, under the context that it returns, of a name that any
 // part of the tree holds enters that hold again, as [Hold.Enter] does, also from another goroutine. It is for code that
-// cannot hand a [Hold] on, as where a thread is the owner in other libraries. A ctx that has an owner is returned as
+// cannot pass a [Hold] on, as where a thread owned the lock in another library. A ctx that has an owner is returned as
 // it is.
 //
-// What the tree holds for reading, Lock enters with [Shared] only: without it, it returns ErrUpgrade.
+// Lock enters a name that the tree holds for reading only with [Shared]; without it, it returns ErrUpgrade.
 func WithOwner(ctx context.Context) context.Context {
 	if ownerOf(ctx) != nil {
 		return ctx

@@ -114,8 +114,8 @@ func reach(ctx context.Context, items []item) error {
 	return nil
 }
 
-// tryAll tries all locks that are missing in holds at the same time: those of one set share its
-// script calls. But what is to be locked in two sets is tried in the second only when it is had in the
+// tryAll tries all locks that are missing in holds at the same time: those of one set are written
+// together. But what is to be locked in two sets is tried in the second only when it is had in the
 // first: of two that try at the same time, one gets it. tryAll returns the first that it did not get, and
 // why not; -1 if it got all.
 func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err error) {

@@ -52,7 +52,7 @@ type Waiter struct {
 }
 
 // Inspect says who has name and who waits for it, without taking it. If too few masters answered, the Inspection has
-// what the others said. It waits for all of them, up to redlock.Config.NodeTimeout.
+// the answers that came. It waits for all of them, up to redlock.Config.NodeTimeout.
 //
 // A name that moves between sets of masters is looked up in both sets: it is held if it is in one of them, and the
 // readers and the masters are those of both, one set after the other. A reader of both sets is there twice, with an
@@ -117,7 +117,7 @@ func waiters(queue []inspect.Waiter, who map[string]*redlock.ClientInfo) (list [
 }
 
 // ForceUnlock frees name on every master that answers, whoever has it, and reports whether somebody
-// had it: a writer, or all readers. They learn of it at their next renewal; until then, both they
+// had it: a writer, or all readers. These learn of it at their next renewal; until then, both they
 // and the next owner believe that they have the lock. A key that holds anything but a lock is left alone, and reported
 // as that master's error. A name that moves between sets of masters is freed in both sets.
 //

@@ -28,9 +28,9 @@
 //   - LockAll is one call for each name, without waiting, and for a name that is taken another one
 //     that waits. What it got behind that name is given back, so those holds end as EndUnlocked, and
 //     the names are called again.
-//   - A client of several sets of masters makes a call in each set where the name is locked: two while it moves.
-//   - A re-entry, by Enter or under WithOwner, is a call of its own. It makes no hold: CallDone says in Entered whose it entered.
-//     The hold ends once, with its last Unlock.
+//   - A client of several sets of masters makes a call in each set where the name is locked: two while the name moves.
+//   - A re-entry, by Enter or under WithOwner, is a call of its own. It makes no hold: Entered in its CallDone has the
+//     call whose hold it entered. The hold ends once, with its last Unlock.
 //   - Extend and Downgrade are no calls: they renew a hold, which Renewed tells.
 //   - A call that cannot begin is not traced: its name or its options are not valid, its context has ended or is
 //     that of a hold of the same name, or its client is closed.
@@ -55,7 +55,7 @@
 // Votes may come after CallDone, since a call does not wait for the slowest masters. So may, while sets
 // are changed, the raise by which two sets of masters agree on a token; and, where a call entered a
 // hold again while it already tried as a new owner, the Decided that gives that try back. No other event of a
-// call comes after it, and none of a hold after its HoldEnded, but Released.
+// call comes after it, and of a hold only Released comes after its HoldEnded.
 //
 // # Errors
 //
