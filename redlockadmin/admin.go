@@ -1,5 +1,5 @@
-// Package redlockadmin looks at the locks of a client's masters, whoever has them, and frees them by force: what
-// operators do, and what a page or a health check shows. Taking locks is in package redlock.
+// Package redlockadmin looks at the locks of a client's masters, whoever has them, and frees them by force: for
+// operators, for pages and for health checks. Package redlock takes locks.
 //
 // # Usage
 //
