@@ -44,7 +44,7 @@ type SetsConfig struct {
 //
 // Sets with different IDs may have masters in common, which is no [ErrOverlap]: each name is locked in
 // one of them. But those between which names move must not, and are refused where Config.Masters shows it: a name that is
-// locked in both waits for itself at each master that is in both, and for ever where the second set has no majority
+// locked in both waits for itself at each master that is in both, and forever where the second set has no majority
 // without these.
 //
 // While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
