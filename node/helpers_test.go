@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -290,13 +289,13 @@ func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
 		return reply, err
 	}
 	p.mu.Lock()
-	words := p.names[0]
-	p.names = slices.Delete(p.names, 0, 1)
+	words := p.names[:min(1, len(p.names))] // a message answers none
+	p.names = p.names[len(words):]
 	p.mu.Unlock()
-	if p.rules.reply == nil {
+	if p.rules.reply == nil || len(words) == 0 {
 		return reply, err
 	}
-	switch bent := p.rules.reply(words).(type) {
+	switch bent := p.rules.reply(words[0]).(type) {
 	case nil:
 		return reply, err
 	case error:

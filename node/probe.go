@@ -152,7 +152,7 @@ func (p *probe) run(ctx context.Context) error {
 	// A master that answers drop by drop keeps within the Patience for each.
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(CleanTime, w.sever) })()
 	for _, step := range []func(context.Context) error{
-		p.identify, p.timeTrips, p.tryEverything, p.lookAround, p.lookAtUses, p.compareClocks,
+		p.identify, p.timeTrips, p.tryEverything, p.lookAtUses, p.compareClocks, p.lookAround,
 	} {
 		err := step(ctx)
 		if ctx.Err() != nil {
@@ -173,18 +173,25 @@ func (p *probe) connect(ctx context.Context) (*wire, error) {
 	return w, err
 }
 
-// unseen reports whether reply is a refusal, and notes that.
+// unseen reports whether reply is a refusal, and notes the first of its kind.
 func (p *probe) unseen(what string, reply any) bool {
 	refusal, refused := reply.(redis.Error)
 	if refused {
-		p.facts.Unseen = append(p.facts.Unseen, Refusal{What: what, Err: refusal})
+		p.hidden(what, refusal)
 	}
 	return refused
 }
 
+// hidden notes why something was not seen.
+func (p *probe) hidden(what string, err error) {
+	if !slices.ContainsFunc(p.facts.Unseen, func(u Refusal) bool { return u.What == what }) {
+		p.facts.Unseen = append(p.facts.Unseen, Refusal{What: what, Err: err})
+	}
+}
+
 // settings are those that locks depend on.
 var settings = []string{
-	"appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "maxclients", "timeout",
+	"appendonly", "appendfsync", "no-appendfsync-on-rewrite", "save", "maxmemory", "maxmemory-policy", "maxclients", "timeout",
 	"min-replicas-to-write", "protected-mode", "bind", "acl-pubsub-default",
 }
 
@@ -214,10 +221,13 @@ func (p *probe) identify(context.Context) error {
 	}
 	p.unseen("INFO", replies[1])
 	refusal, refused := replies[0].(redis.Error)
-	refused = refused && !denied(refusal)
+	refused = refused && cannotServe(refusal)
 	p.facts.Reached = !refused || len(p.facts.Info) > 0
 	if refused {
 		return refusal
+	}
+	if err := checkPong(replies[0]); err != nil {
+		return err
 	}
 	p.facts.Promoted = id.promoted
 	end, _ := p.node.guardEnd(&id, told)
@@ -237,7 +247,7 @@ func (p *probe) pairs(replies []any) map[string]string {
 	for _, reply := range replies {
 		if pair, err := redis.ByteSlices(reply, nil); err == nil && len(pair) == 2 {
 			all[string(pair[0])] = brief(pair[1])
-		} else if len(p.facts.Unseen) == 0 {
+		} else {
 			p.unseen("CONFIG GET", reply)
 		}
 	}

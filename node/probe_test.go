@@ -197,6 +197,77 @@ func TestProbeSeesForeignKeys(t *testing.T) {
 	})
 }
 
+// TestProbeOfForbiddenKeys: of keys that the user may not look at, such as another tenant's, nothing is told.
+func TestProbeOfForbiddenKeys(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Set("redlock_fence:{billing:7}", "17")
+		m.Set("orders:1", "text")
+		cfg.Pool = withReply(cfg.Pool, "TYPE redlock_fence:{billing:7}", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"))
+		if s := probed(t.Context(), m, cfg).Sample; len(s.Wrong) > 0 || s.Scanned != 1 {
+			t.Errorf("sample = %+v, want one key, and nothing about the other", s)
+		}
+	})
+}
+
+// TestProbeOfLongNames: what is too long to be looked at says nothing against the master.
+func TestProbeOfLongNames(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.HSet("another program's", strings.Repeat("x", 20_000), "1")
+		f := probed(t.Context(), m, cfg)
+		if f.Err != nil || !f.Clock.Known || f.Clock.Over < watchClock || !slices.ContainsFunc(f.Unseen, func(u Refusal) bool { return u.What == "SCAN" }) {
+			t.Errorf("Err = %v, clock %+v, unseen %+v; want that the keys were not seen", f.Err, f.Clock, f.Unseen)
+		}
+	})
+}
+
+// TestProbeSaysOnceWhatIsUnseen: however often a master refuses to show it.
+func TestProbeSaysOnceWhatIsUnseen(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Set("one of many", "text")
+		cfg.Pool = withReply(cfg.Pool, "SCAN", []any{[]byte("7"), []any{[]byte("one of many")}})
+		cfg.Pool = withReply(cfg.Pool, "GETRANGE one", redis.Error("NOPERM this user has no permissions to run the 'getrange' command"))
+		f := probed(t.Context(), m, cfg)
+		if many := slices.DeleteFunc(f.Unseen, func(u Refusal) bool { return u.What != "GETRANGE" }); len(many) != 1 || f.Sample.Scanned != scanTimes {
+			t.Errorf("GETRANGE is unseen %d times after %d keys", len(many), f.Sample.Scanned)
+		}
+	})
+}
+
+// TestProbeWithoutPing: a client uses a master that refuses PING, and none that answers it with something else.
+func TestProbeWithoutPing(t *testing.T) {
+	for _, tt := range []struct {
+		reply  any
+		err    string
+		denied []string
+	}{
+		{redis.Error("ERR unknown command 'PING', with args beginning with: "), "", []string{"+ping"}},
+		{[]byte("HELLO"), "sends what is no reply to any of our commands: PING is answered with", nil},
+	} {
+		subtest(t, fmt.Sprintf("%q", tt.reply), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Pool = withReply(cfg.Pool, "PING", tt.reply)
+			f := probed(t.Context(), m, cfg)
+			var denied []string
+			for _, d := range f.Denials {
+				denied = append(denied, d.What)
+			}
+			if (f.Err == nil) != (tt.err == "") || f.Err != nil && !contains(f.Err, tt.err) || !slices.Equal(denied, tt.denied) || !f.Reached {
+				t.Errorf("Err = %v, denied %q, reached %v; want %q, %q", f.Err, denied, f.Reached, tt.err, tt.denied)
+			}
+		})
+	}
+}
+
+// TestProbeThatMayNotDelete: it locks nothing.
+func TestProbeThatMayNotDelete(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = withReply(cfg.Pool, "DEL", redis.Error("NOPERM this user has no permissions to run the 'del' command"))
+		f := probed(t.Context(), m, cfg)
+		if f.Err != nil || len(f.Denials) != 1 || f.Denials[0].What != "+del" || len(f.Scripts) > 0 {
+			t.Errorf("Err = %v, denied %+v, locked %d times", f.Err, f.Denials, len(f.Scripts))
+		}
+	})
+}
+
 // TestReadings: what a master says of itself, whatever that is.
 func TestReadings(t *testing.T) {
 	var info strings.Builder

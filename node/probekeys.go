@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,13 +29,16 @@ type SlowCommand struct {
 	Took    time.Duration
 }
 
+var errLongName = errors.New("the name of a key or a field is too long")
+
 // Bounds of the look at a master's keys.
 const (
 	scanCount = 500
 	scanTimes = 4
 )
 
-// lookAround looks at the log of slow commands and at some of the keys, if the user may.
+// lookAround looks at the log of slow commands and at some of the keys, if the user may. It comes last, since a reply
+// that is too long ends the connection.
 func (p *probe) lookAround(context.Context) error {
 	replies, err := p.wire.ask([]any{"SLOWLOG", "GET", 32})
 	if err != nil {
@@ -47,7 +51,12 @@ func (p *probe) lookAround(context.Context) error {
 			p.facts.Slow = e
 		}
 	}
-	return p.sampleKeys()
+	err = p.sampleKeys()
+	if errors.Is(err, errReply) {
+		p.hidden("SCAN", errLongName)
+		return nil
+	}
+	return err
 }
 
 // slowCommand reads an entry of SLOWLOG: number, time, how long it took in µs, words.
@@ -91,7 +100,6 @@ func (p *probe) sampleKeys() error {
 
 // lookAt sorts keys by what they look like. Values stay here.
 func (p *probe) lookAt(keys []string) error {
-	p.facts.Sample.Scanned += len(keys)
 	var kinds, closer [][]any
 	for _, key := range keys {
 		kinds = append(kinds, []any{"TYPE", key})
@@ -102,7 +110,11 @@ func (p *probe) lookAt(keys []string) error {
 	}
 	var names []string
 	for i, key := range keys {
-		kind, _ := redis.String(types[i], nil)
+		kind, err := redis.String(types[i], nil)
+		if err != nil {
+			continue // the user may not look at it
+		}
+		p.facts.Sample.Scanned++
 		look := map[string][]any{"string": {"GETRANGE", key, 0, maxToken}, "hash": {"HRANDFIELD", key, 1}}[kind]
 		switch {
 		case script.Reserved(key) != "":

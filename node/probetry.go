@@ -130,6 +130,9 @@ func (p *probe) tryEverything(ctx context.Context) error {
 	if err := p.tryRights(); err != nil {
 		return err
 	}
+	if slices.ContainsFunc(p.facts.Denials, func(d Refusal) bool { return d.What == "+del" }) {
+		return nil // what a script leaves that fails halfway need not expire
+	}
 	if err := p.tryLocks(ctx); err != nil {
 		return err
 	}
