@@ -127,6 +127,9 @@ func logIn(ctx context.Context, conn redis.Conn, user, password string, database
 	}
 	if err == nil && database != 0 {
 		_, err = redis.DoContext(conn, ctx, "SELECT", database)
+		if refusal, refused := err.(redis.Error); refused {
+			return lacking("+select", refusal)
+		}
 	}
 	return err
 }

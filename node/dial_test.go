@@ -131,6 +131,17 @@ func TestPoolDials(t *testing.T) {
 	})
 }
 
+// TestNoSelect: a user who may not choose the URL's database learns which permission that takes.
+func TestNoSelect(t *testing.T) {
+	address := answering(t, "-NOPERM this user has no permissions to run the 'select' command\r\n")
+	pool, _, err := Dialer{}.Pool("redis://" + address + "/1")
+	check.OK(t, err)
+	defer pool.Close()
+	if _, err := pool.DialContext(t.Context()); !contains(err, "(the user needs the permission +select)") || About(err) != "permissions" {
+		t.Errorf("DialContext = %v", err)
+	}
+}
+
 func credentials(password string, err error) Dialer {
 	return Dialer{Credentials: func(_ context.Context, master string) (string, string, error) {
 		if master == "" {
