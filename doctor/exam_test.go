@@ -141,13 +141,16 @@ func TestFindings(t *testing.T) {
 		{"replicas attached", info("connected_slaves", "2"), "replicas", Note, "has 2 replicas", "never promote"},
 		{"same server", info("run_id", fmt.Sprintf("%040d", 0)), "same-server", Warning, "is the same server as m1", "once"},
 		{"min replicas", set("min-replicas-to-write", "1"), "min-replicas", Warning, "is 1", "CONFIG SET min-replicas-to-write 0"},
+		{"as in a cluster", func(f *node.Facts) { f.Err = redis.Error("CLUSTERDOWN Hash slot not served") }, "cluster", Warning, "CLUSTERDOWN", "plain masters"},
 		{"cluster", info("cluster_enabled", "1"), "cluster", Warning, "cluster mode", "plain masters"},
 
 		{"guarded", func(f *node.Facts) { f.Guard = 20 * time.Second; f.Info["uptime_in_seconds"] = "11" }, "guard", Warning, "restarted 11s ago, and grants nothing for another 20s", "wait"},
 		{"promoted", func(f *node.Facts) { f.Guard, f.Promoted = 20*time.Second, true }, "guard", Warning, "was promoted", ""},
 		{"age unknown", func(f *node.Facts) { f.Guard, f.Info = 2*never, nil }, "guard", Warning, "does not say how long", "permit INFO"},
+		{"run id unknown", func(f *node.Facts) { f.Guard = 2 * never; delete(f.Info, "run_id") }, "guard", Warning, "does not say how long", "permit INFO"},
 		{"no persistence", set("appendonly", "no"), "restart-guard", Error, "off, but with appendonly no a restart forgets", "RestartGuard"},
 		{"late fsync", set("appendfsync", "everysec"), "restart-guard", Error, "with appendfsync everysec", "appendfsync always"},
+		{"no fsync at times", set("no-appendfsync-on-rewrite", "yes"), "restart-guard", Error, "with appendfsync always and no-appendfsync-on-rewrite yes", "no-appendfsync-on-rewrite no"},
 		{"replays as a user without rights", func(f *node.Facts) { f.Drops = true }, "restart-guard", Error, "a restart may drop what scripts wrote", "ACL SETUSER default off resetpass ~* &* +@all"},
 		{"persistence unseen", func(f *node.Facts) { f.Settings = nil }, "restart-guard", Warning, "could not be seen", "look by hand"},
 		{"no AOF, by INFO", func(f *node.Facts) { f.Settings = nil; f.Info["aof_enabled"] = "0" }, "restart-guard", Error, "appendonly no", ""},
@@ -359,6 +362,7 @@ func TestOneHostByManyNames(t *testing.T) {
 		{"loopback", map[string]string{"127.0.0.1:1": "127.0.0.1", "[::1]:2": "::1", "localhost:3": "127.0.0.1 ::1"}, "3 of 3 masters are on one host, 127.0.0.1 = ::1 = localhost: nobody"},
 		{"a socket", map[string]string{"/run/redis.sock": "", "127.0.0.2:6379": "127.0.0.2", "m3:1": "10.0.0.3"}, "2 of 3 masters are on one host, this one = 127.0.0.2: nobody"},
 		{"an alias", map[string]string{"db:1": "10.0.0.1", "cache:1": "fd00::1 10.0.0.1", "m3:1": "10.0.0.3"}, "2 of 3 masters are on one host, cache = db: nobody"},
+		{"a name of two", map[string]string{"10.0.0.1:1": "10.0.0.1", "[fd00::1]:2": "fd00::1", "db:3": "fd00::1 10.0.0.1"}, "3 of 3 masters are on one host, 10.0.0.1 = fd00::1 = db: nobody"},
 		{"unlike", map[string]string{"m1:1": "10.0.0.1", "m2:1": "10.0.0.2", "m3:1": ""}, ""},
 	} {
 		facts := well(len(tt.hosts))
@@ -409,6 +413,19 @@ func TestOneMasterCannot(t *testing.T) {
 			if got := examined(t, off, facts).Worst(); got != want {
 				t.Errorf("%d of 3 masters: %s: the worst is %v, want %v", bad, name, got, want)
 			}
+		}
+	}
+}
+
+// TestNameThatDoctorMadeUp: that it cannot be locked does not mean that nobody gets a lock.
+func TestNameThatDoctorMadeUp(t *testing.T) {
+	facts := well(3)
+	for i := range facts {
+		facts[i].Denials = []node.Refusal{{What: node.AllNames, Err: redis.Error("NOPERM No permissions to access a key")}}
+	}
+	for _, f := range examined(t, off, facts).Find("quorum") {
+		if strings.Contains(f.Verdict, "nobody gets one") || !strings.Contains(f.Verdict, "the name that doctor made up") {
+			t.Errorf("got %+v", f)
 		}
 	}
 }

@@ -105,20 +105,20 @@ func (e *exam) sameHost() {
 		if name == "" {
 			continue
 		}
-		same := func(h *host) bool {
-			return slices.Contains(h.names, name) || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return slices.Contains(h.addresses, a) })
+		all := new(host)
+		hosts = slices.DeleteFunc(hosts, func(h *host) bool {
+			same := slices.Contains(h.names, name) || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return slices.Contains(h.addresses, a) })
+			if same {
+				all.names, all.addresses, all.masters = append(all.names, h.names...), append(all.addresses, h.addresses...), all.masters+h.masters
+			}
+			return same
+		})
+		all.masters++
+		all.addresses = append(all.addresses, addresses...)
+		if !slices.Contains(all.names, name) {
+			all.names = append(all.names, name)
 		}
-		i := slices.IndexFunc(hosts, same)
-		if i < 0 {
-			i = len(hosts)
-			hosts = append(hosts, new(host))
-		}
-		h := hosts[i]
-		h.masters++
-		h.addresses = append(h.addresses, addresses...)
-		if !slices.Contains(h.names, name) {
-			h.names = append(h.names, name)
-		}
+		hosts = append(hosts, all)
 	}
 	for _, h := range hosts {
 		where := strings.Join(h.names, " = ")
@@ -215,13 +215,15 @@ func (e *exam) cluster(f *node.Facts) {
 	if n, _ := number(f, "cluster_enabled"); n > 0 {
 		e.note(f, "cluster", Warning, "use plain masters instead of a cluster",
 			"runs in cluster mode, where some names fail and a failover may lose locks")
+	} else if node.About(f.Err) == "cluster" {
+		e.note(f, "cluster", Warning, node.Remedy(f.Err), "%s", f.Err)
 	}
 }
 
 func (e *exam) unseen(f *node.Facts) {
 	because := map[string][]node.Refusal{} // by what helps
 	for _, u := range f.Unseen {
-		remedy := node.Remedy(u.Err)
+		remedy := cmp.Or(node.Remedy(u.Err), "look by hand")
 		switch node.About(u.Err) {
 		case "permissions":
 			remedy = "run doctor as a user that may, see docs/doctor.md"

@@ -11,9 +11,9 @@ func (e *exam) guard(f *node.Facts) {
 	uptime, known := number(f, "uptime_in_seconds")
 	switch {
 	case f.Err != nil || f.Guard <= 0:
-	case !known:
+	case !known || f.Guard > never:
 		e.note(f, "guard", Warning, "permit INFO, or turn the restart guard off if every write is on disk (appendfsync always)",
-			"does not say how long it has been up, so it grants nothing")
+			"does not say how long it has been up, or which process it is, so it grants nothing")
 	case f.Promoted:
 		e.note(f, "guard", Warning, "time; each client that starts waits as long, until the master has had no replica for an hour",
 			"was promoted from a replica and may lack locks, so it grants nothing to a client that starts now for %s", about(f.Guard))
@@ -40,6 +40,9 @@ const (
 	remembers            // everything
 )
 
+// unsynced is a setting: while the server rewrites its file, appendfsync does not count.
+const unsynced = "no-appendfsync-on-rewrite"
+
 func durabilityOf(f *node.Facts) durability {
 	if f.Drops {
 		return drops
@@ -51,7 +54,7 @@ func durabilityOf(f *node.Facts) durability {
 		return forgets
 	case !known || !fsyncKnown:
 		return unknown
-	case fsync == "always":
+	case fsync == "always" && f.Settings[unsynced] != "yes":
 		return remembers
 	}
 	return forgets
@@ -60,7 +63,11 @@ func durabilityOf(f *node.Facts) durability {
 // written says how a master persists.
 func written(f *node.Facts) string {
 	if aof := f.Settings["appendonly"]; aof == "yes" {
-		return "appendfsync " + f.Settings["appendfsync"]
+		how := "appendfsync " + f.Settings["appendfsync"]
+		if f.Settings[unsynced] == "yes" {
+			how += " and " + unsynced + " yes"
+		}
+		return how
 	}
 	return "appendonly no"
 }
@@ -85,7 +92,7 @@ func (e *exam) restartGuard(f *node.Facts) {
 			e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
 				"%s, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file", off)
 		case forgets:
-			e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes and appendfsync always",
+			e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes, appendfsync always and no-appendfsync-on-rewrite no",
 				"%s, but with %s a restart forgets locks, and grants them again", off, written(f))
 		case unknown:
 			e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",

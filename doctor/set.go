@@ -54,6 +54,8 @@ func (e *exam) quorum() {
 	switch left := e.guards(); {
 	case n < e.need && len(left) >= e.need && left[e.need-1] < never:
 		e.noteAll("quorum", Error, "wait", "%d of %s can grant a lock now, and %d are needed: nobody gets one for another %s", n, of, e.need, about(left[e.need-1]))
+	case n < e.need && slices.ContainsFunc(e.facts, stranger):
+		e.noteAll("quorum", Error, "give doctor one of your names, see below", "%d of %s can grant a lock of the name that doctor made up, and %d are needed: of yours nothing is known", n, of, e.need)
 	case n < e.need:
 		e.noteAll("quorum", Error, remedy, "%d of %s can grant a lock, and %d are needed: nobody gets one", n, of, e.need)
 	case n == e.need && n < len(e.facts):
