@@ -76,6 +76,25 @@ func TestList(t *testing.T) {
 	})
 }
 
+// TestListBesideADeadMaster: what another program keeps on one of the masters does not end the list while one is dead.
+func TestListBesideADeadMaster(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), c, "orders:1")
+		fleet.Master(0).HSet("session", "name", "bob")
+		fleet.Master(0).HSet("either", "name", "bob")
+		fleet.Master(1).HSet("either", someone, "1")
+		fleet.Master(2).Kill()
+		list, err := listed(c, t.Context(), "*", 100)
+		var got []string
+		for _, l := range list.locks {
+			got = append(got, fmt.Sprintf("%s %v %d", l.Name, l.Held, l.Masters))
+		}
+		if want := []string{"either false 1", "orders:1 true 2"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("List = %q, %v; want %q", got, err, want)
+		}
+	})
+}
+
 // TestListBoundsLong: a list has as many names as it may, and says that there are more.
 func TestListBoundsLong(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

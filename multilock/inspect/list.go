@@ -213,9 +213,6 @@ func listed(ctx context.Context, d *clients.Directory, targets []target) (list [
 	}
 	wg.Wait()
 	for i, l := range all {
-		if why, ok := errors.AsType[*poll.MajorityError](errs[i]); ok && why.Hopeless() {
-			continue // another program's
-		}
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
@@ -234,9 +231,12 @@ func listOne(ctx context.Context, d *clients.Directory, t target) (Listed, error
 		look = Permits
 	}
 	in, err := look(ctx, d, t.key)
-	if err != nil {
+	why, _ := errors.AsType[*poll.MajorityError](err)
+	_, another := errors.AsType[*script.NotLockError](err)
+	if err != nil && (why == nil || !why.Hopeless() && (!another || ctx.Err() != nil)) {
 		return l, err
 	}
+	// Where the key is another program's, or not the user's, it is what the other masters say of it.
 	l.Held, l.Holder, l.Left, l.For = in.Holder != "" || len(in.Slots) > 0, in.Holder, in.Left, in.For
 	l.Readers, l.Slots = len(in.Readers), len(in.Slots)
 	for i, s := range in.Slots {
