@@ -118,8 +118,8 @@ func waiters(queue []inspect.Waiter, who map[string]*redlock.ClientInfo) (list [
 
 // ForceUnlock frees name on every master that answers, whoever has it, and reports whether somebody
 // had it: a writer, or all readers. These learn of it at their next renewal; until then, both they
-// and the next owner believe that they have the lock. A key that holds anything but a lock is left alone, and reported
-// as that master's error. A name that moves between sets of masters is freed in both sets.
+// and the next owner believe that they have the lock. A key that holds anything but a lock is left alone, and that
+// master counts among those that did not answer. A name that moves between sets of masters is freed in both sets.
 //
 // Cost: one round trip to the slowest master.
 func (a *Admin) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {

@@ -32,7 +32,7 @@ func (m *Master) Delay(d time.Duration) {
 	}
 }
 
-// KillClients ends all connections, as CLIENT KILL TYPE normal does. New ones are accepted.
+// KillClients ends all connections, subscribed ones as well. New ones are accepted.
 func (m *Master) KillClients() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
