@@ -122,7 +122,9 @@ func (e *exam) note(f *node.Facts, id string, severity Severity, remedy, verdict
 	verdict = quote.Text(fmt.Sprintf(verdict, args...))
 	for i := range e.found {
 		if o := &e.found[i]; o.ID == id && o.Severity == severity && o.Verdict == verdict && o.Remedy == remedy && o.Masters != nil {
-			o.Masters = append(o.Masters, f.Name)
+			if !slices.Contains(o.Masters, f.Name) {
+				o.Masters = append(o.Masters, f.Name)
+			}
 			return
 		}
 	}

@@ -548,6 +548,26 @@ func TestUsesUnseen(t *testing.T) {
 	}
 }
 
+// TestForgedUses: a client that forges as many uses as a master keeps does not bury what else is wrong, and a finding
+// names a master once.
+func TestForgedUses(t *testing.T) {
+	facts := well(3)
+	for i := range 64 {
+		u := inUse("nobody", "00000000 00000001 00000002")
+		u.Now = []string{fmt.Sprint(i)}
+		facts[1].Uses = append(facts[1].Uses, u, inUse("nobody", "00000000 11111111 22222222"))
+	}
+	found := examined(t, off, facts).Find("other-sets")
+	if len(found) > len(facts[1].Uses) {
+		t.Errorf("%d findings of %d uses", len(found), len(facts[1].Uses))
+	}
+	for _, f := range found {
+		if !slices.Equal(f.Masters, []string{"m2"}) {
+			t.Errorf("got %+v, want m2 once", f)
+		}
+	}
+}
+
 // TestOneFindingForMany: what is to be said of several masters alike is said once.
 func TestOneFindingForMany(t *testing.T) {
 	facts := well(5)

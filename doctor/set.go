@@ -200,25 +200,32 @@ func (e *exam) otherSets() {
 				u.by(), ms(u.said.Lease), ms(u.said.Guard), ms(own.Lease), ms(own.Guard))
 		}
 		for _, o := range uses[:i] {
-			if u.at != o.at {
-				continue
-			}
-			switch terms.Conflict(o.said.Terms, u.said.Terms) {
-			case terms.ErrRoute:
-				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/changes.md",
-					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
-					o.by(), o.said.Route(), u.by(), u.said.Route())
-			case terms.ErrShortGuard:
-				long, short := o, u
-				if u.said.Lease > o.said.Lease {
-					long, short = u, o
-				}
-				e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/changes.md",
-					"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
-					long.by(), ms(long.said.Lease), short.by(), ms(short.said.Guard))
+			if u.at == o.at && e.clash(o, u) {
+				break // of hundreds, as a client may forge them, one says enough
 			}
 		}
 	}
+}
+
+// clash notes and reports whether two ways to use a master conflict.
+func (e *exam) clash(o, u use) bool {
+	switch terms.Conflict(o.said.Terms, u.said.Terms) {
+	case terms.ErrRoute:
+		e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/changes.md",
+			"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
+			o.by(), o.said.Route(), u.by(), u.said.Route())
+	case terms.ErrShortGuard:
+		long, short := o, u
+		if u.said.Lease > o.said.Lease {
+			long, short = u, o
+		}
+		e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/changes.md",
+			"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
+			long.by(), ms(long.said.Lease), short.by(), ms(short.said.Guard))
+	default:
+		return false
+	}
+	return true
 }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
