@@ -15,11 +15,6 @@ type Ballot struct {
 	Answers []script.Answer // nil as long as nobody said more than yes: most locks are free
 }
 
-// NewBallot makes one that keeps all that the masters answer.
-func (m *Masters) NewBallot() Ballot {
-	return Ballot{N: len(m.Nodes), Answers: make([]script.Answer, len(m.Nodes))}
-}
-
 // Put notes the answer of master i.
 func (b *Ballot) Put(i int, a script.Answer) {
 	if b.Answers == nil && a.Outcome != script.Done {
@@ -87,42 +82,22 @@ type Poll struct {
 	Told func(i int, a script.Answer) // is told of each answer, nil: nobody is
 	Done chan struct{}                // closed when it is settled
 
-	taker Taker
+	settled func(b *Ballot) bool
 
 	mu     sync.Mutex
 	ballot Ballot
 	over   bool // it is settled
 }
 
-// Taker is what a poll is for.
-type Taker interface {
-	// Take is shown the answer of master i, which is in b by now, also when the poll has long been settled. It
-	// reports whether the poll is settled, which it is in any case when all have answered. The mutex of the poll is
-	// held; then is called without it, if it is not nil.
-	Take(b *Ballot, i int, a script.Answer) (settled bool, then func())
-}
-
-// Until is a Taker that only says when the poll is settled; nil: when all have answered.
-type Until func(b *Ballot) bool
-
-// Take implements [Taker].
-func (f Until) Take(b *Ballot, _ int, _ script.Answer) (settled bool, then func()) {
-	return f != nil && f(b), nil
-}
-
-// Taking makes a poll for taker, to which the answers are yet to be sent.
-func Taking(b Ballot, taker Taker) Poll {
-	return Poll{Done: make(chan struct{}), taker: taker, ballot: b}
-}
-
-// NewPoll makes a poll, to which the answers are yet to be sent.
-func (m *Masters) NewPoll(settled Until) *Poll {
-	p := Taking(m.NewBallot(), settled)
-	return &p
+// NewPoll makes a poll, to which the answers are yet to be sent. settled is asked at each answer, with the mutex of the
+// poll held, whether it is settled; nil: when all have answered, as it is in any case.
+func (m *Masters) NewPoll(settled func(b *Ballot) bool) *Poll {
+	ballot := Ballot{N: len(m.Nodes), Answers: make([]script.Answer, len(m.Nodes))} // which keeps all that they answer
+	return &Poll{Done: make(chan struct{}), settled: settled, ballot: ballot}
 }
 
 // Ask sends cmd to all masters in a poll, which settled ends; nil: all are awaited.
-func (m *Masters) Ask(cmd *script.Command, settled Until) *Poll {
+func (m *Masters) Ask(cmd *script.Command, settled func(b *Ballot) bool) *Poll {
 	p := m.NewPoll(settled)
 	m.Send(cmd, m.Set(), p)
 	return p
@@ -135,30 +110,12 @@ func (p *Poll) Answer(i int, a script.Answer) {
 	}
 	p.mu.Lock()
 	p.ballot.Put(i, a)
-	settled, then := p.taker.Take(&p.ballot, i, a)
+	settled := p.settled != nil && p.settled(&p.ballot)
 	if !p.over && (settled || p.ballot.In.Len() == p.ballot.N) {
 		p.over = true
 		close(p.Done)
 	}
 	p.mu.Unlock()
-	if then != nil {
-		then()
-	}
-}
-
-// Ballot returns the answers that have come.
-func (p *Poll) Ballot() *Ballot {
-	b, _ := p.now()
-	return b
-}
-
-// now returns the answers that have come, and whether they settle the poll.
-func (p *Poll) now() (b *Ballot, over bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	copied := p.ballot
-	copied.Answers = slices.Clone(copied.Answers)
-	return &copied, p.over
 }
 
 // Wait blocks until the poll is settled or ctx ends, and returns the answers that have come by then.
@@ -168,9 +125,12 @@ func (p *Poll) Wait(ctx context.Context) (b *Ballot, cut error) {
 	case <-ctx.Done():
 		cut = Ended(ctx)
 	}
-	b, over := p.now()
-	if over {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
 		cut = nil
 	}
-	return b, cut
+	copied := p.ballot
+	copied.Answers = slices.Clone(copied.Answers)
+	return &copied, cut
 }
