@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/redlock/multilock/terms"
+	"example.com/redlock/node/script"
 )
 
 // ClientInfo is what a client says of itself: its record, which it keeps on every master for others to see, and
@@ -79,7 +80,7 @@ func newClientInfo(i *terms.ClientInfo) *ClientInfo {
 	}
 	return &ClientInfo{
 		ID: i.ID, Name: i.Name, Host: i.Host, Program: i.Program, Version: i.Version, PID: i.PID,
-		Since: i.Since, Seen: i.Seen, Holds: i.Holds, Waits: i.Waits, Terms: newTerms(&i.Terms), At: i.At,
+		Since: time.UnixMilli(i.Since), Seen: i.Seen, Holds: i.Holds, Waits: i.Waits, Terms: newTerms(&i.Terms), At: i.Masters,
 	}
 }
 
@@ -88,7 +89,7 @@ func (i *ClientInfo) inside() *terms.ClientInfo {
 	if i == nil {
 		return nil
 	}
-	return &terms.ClientInfo{Name: i.Name, Host: i.Host, PID: i.PID}
+	return &terms.ClientInfo{Record: script.Record{Name: i.Name, Host: i.Host, PID: i.PID}}
 }
 
 func newTerms(t *terms.Terms) Terms {

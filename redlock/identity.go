@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/multilock/clients"
+	"example.com/redlock/node/script"
 )
 
 // identity returns what the client says of itself.
@@ -16,7 +17,7 @@ func (cfg *Config) identity() clients.Identity {
 		host = "an unknown host"
 	}
 	return clients.Identity{
-		Name: cfg.Name, Host: host, Program: program(), Version: version(), PID: os.Getpid(), Since: time.Now(),
+		Record: script.Record{Name: cfg.Name, Host: host, Program: program(), Version: version(), PID: os.Getpid(), Since: time.Now().UnixMilli()},
 		Hidden: cfg.NoRecord, Addressed: len(cfg.Masters) > 0, Lease: cfg.MaxLease, Guard: max(cfg.RestartGuard, 0),
 	}
 }

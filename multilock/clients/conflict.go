@@ -253,9 +253,5 @@ func (d *Directory) Ready(ctx context.Context) error {
 
 // info returns what r says of client.
 func (d *Directory) info(client string, r script.Record) *terms.ClientInfo {
-	return &terms.ClientInfo{
-		ID: client, Name: r.Name, Host: r.Host, Program: r.Program, Version: r.Version, PID: r.PID,
-		Since: time.UnixMilli(r.Since), Seen: max(0, d.All.Now().Sub(time.UnixMilli(r.At))),
-		Holds: r.Holds, Waits: r.Waits, Terms: r.Terms,
-	}
+	return &terms.ClientInfo{Record: r, ID: client, Seen: max(0, d.All.Now().Sub(time.UnixMilli(r.At)))}
 }

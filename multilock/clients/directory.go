@@ -20,13 +20,18 @@ import (
 
 // Identity is what a client says of itself that does not change.
 type Identity struct {
-	Name, Host, Program, Version string
-	PID                          int
-	Since                        time.Time
-	Hidden                       bool // it keeps no record
+	script.Record      // its name, its process, and when it was made
+	Hidden        bool // it keeps no record
 
 	Addressed    bool          // the names of its masters are their addresses
 	Lease, Guard time.Duration // the longest lease that it takes; its restart guard, 0: none
+}
+
+// now returns the record with what changes.
+func (id *Identity) now(own *terms.Terms, holds, waits int) script.Record {
+	r := id.Record
+	r.Holds, r.Waits, r.Terms = holds, waits, *own
+	return r
 }
 
 // Directory is what one client says of itself at its masters, and what others say of themselves there.
@@ -152,10 +157,8 @@ func (d *Directory) recordLocked(own *terms.Terms, holds, waits int) *script.Com
 	if d.id.Hidden {
 		return nil
 	}
-	record := &script.Record{
-		Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, PID: d.id.PID, Version: d.id.Version,
-		Since: d.id.Since.UnixMilli(), At: d.All.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: *own,
-	}
+	record := d.id.now(own, holds, waits)
+	record.At = d.All.Now().UnixMilli()
 	return record.Publish(d.All.ID)
 }
 

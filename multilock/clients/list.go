@@ -59,7 +59,7 @@ func (d *Directory) List(ctx context.Context) ([]terms.ClientInfo, error) {
 	list := make([]terms.ClientInfo, 0, len(all))
 	for client, s := range all {
 		info := d.info(client, s.newest)
-		info.At = s.at
+		info.Masters = s.at
 		for k := range info.Terms.Masters {
 			r := &info.Terms.Masters[k]
 			r.Young = slices.ContainsFunc(own.Masters, func(o script.Master) bool { return o.Young && o.Run == r.Run })

@@ -190,10 +190,7 @@ func (d *Directory) self() *terms.ClientInfo {
 	holds, waits := d.own.Busy()
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	return &terms.ClientInfo{
-		ID: d.All.ID, Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, Version: d.id.Version, PID: d.id.PID, Since: d.id.Since,
-		Holds: holds, Waits: waits, Terms: *d.ownTermsLocked(clock.Now()),
-	}
+	return &terms.ClientInfo{Record: d.id.now(d.ownTermsLocked(clock.Now()), holds, waits), ID: d.All.ID}
 }
 
 // who returns the client of owner as far as it is known, nil otherwise.

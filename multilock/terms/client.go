@@ -10,19 +10,10 @@ import (
 
 // ClientInfo is a client's record with what is known of it: package redlock says what the fields mean.
 type ClientInfo struct {
-	ID, Name, Host, Program, Version string
-	PID                              int
-	Since                            time.Time
-	Seen                             time.Duration
-	Holds, Waits                     int
-	Terms                            Terms
-	At                               int
-}
-
-// String names the client: "orders-api on host-7 (pid 4242)".
-func (i *ClientInfo) String() string {
-	r := script.Record{Name: i.Name, Host: i.Host, PID: i.PID}
-	return r.String()
+	script.Record
+	ID      string
+	Seen    time.Duration
+	Masters int // that have it
 }
 
 // Proven reports whether majorities of clients with terms a and b meet whichever masters restart: by run ids that
