@@ -18,6 +18,7 @@ import (
 
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/redlock"
 )
 
@@ -392,7 +393,7 @@ func (f *fleet) restart(t *testing.T) {
 // each does something to all masters at once.
 func (f *fleet) each(t *testing.T, do func(*containers.Master) error) {
 	t.Helper()
-	did(t, containers.Each(f.masters, func(m *master) error { return do(m.Master) }))
+	did(t, errors.Join(beside.All(f.masters, func(m *master) error { return do(m.Master) })...))
 }
 
 // accepted returns how many connections each master has accepted.

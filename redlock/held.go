@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 )
@@ -86,7 +87,7 @@ func (p *pair) unlock(ctx context.Context) error {
 
 // both runs f for both holds at the same time, and joins the errors. What both say is said once.
 func (p *pair) both(f func(*Hold) error) error {
-	errs := atOnce(p.holds, f)
+	errs := beside.All(p.holds, f)
 	switch first, second := errs[0], errs[1]; {
 	case first == nil:
 		return second
@@ -153,7 +154,7 @@ func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
 		first := holds[i-1]
 		all[len(all)-1], pairs = newPair(ctx, bound, first, h), append(pairs, [2]*Hold{first, h})
 	}
-	return all, joined(atOnce(pairs, func(p [2]*Hold) error {
+	return all, joined(beside.All(pairs, func(p [2]*Hold) error {
 		return multilock.Join(ctx, p[0].its().about(), p[1].its().about())
 	}))
 }

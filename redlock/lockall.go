@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock/poll"
 )
 
@@ -142,22 +142,11 @@ func (h *Holds) each(op string, f func(*Hold) error) error {
 	if len(h.holds) == 0 {
 		return errNoHold
 	}
-	return joined(atOnce(h.holds, func(one *Hold) error {
+	return joined(beside.All(h.holds, func(one *Hold) error {
 		err := f(one)
 		if err == ErrNotHeld || err == ErrClosed {
 			err = poll.Fail(op, one.Name(), err)
 		}
 		return err
 	}))
-}
-
-// atOnce runs f for each of list at the same time, and returns what it returned.
-func atOnce[T any](list []T, f func(T) error) []error {
-	errs := make([]error, len(list))
-	var wg sync.WaitGroup
-	for i, one := range list {
-		wg.Go(func() { errs[i] = f(one) })
-	}
-	wg.Wait()
-	return errs
 }

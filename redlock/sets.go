@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/terms"
 )
@@ -184,7 +185,7 @@ func (c *Client) all(f func(*set) error) error {
 	if len(c.sets) == 0 {
 		return errNoClient
 	}
-	return joined(atOnce(slices.Sorted(maps.Keys(c.sets)), func(id string) error {
+	return joined(beside.All(slices.Sorted(maps.Keys(c.sets)), func(id string) error {
 		err := outward(f(c.sets[id]))
 		if err != nil && id != "" {
 			return &setError{id, err}

@@ -8,10 +8,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/ory/dockertest/v3/docker"
+
+	"example.com/redlock/internal/beside"
 )
 
 // Config says what to start. The zero value of each field is its default.
@@ -63,7 +64,7 @@ func (e *Engine) Start(ctx context.Context, cfg Config) (*Fleet, error) {
 	for i := range cfg.Masters {
 		f.masters = append(f.masters, &Master{fleet: f, number: i})
 	}
-	if err := Each(f.masters, func(m *Master) error { return m.begin(ctx) }); err != nil {
+	if err := errors.Join(beside.All(f.masters, func(m *Master) error { return m.begin(ctx) })...); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %d masters: %w", cfg.Masters, err), f.Close())
 	}
 	return f, nil
@@ -81,25 +82,12 @@ func (f *Fleet) Close() error {
 		All:     true,
 		Filters: map[string][]string{"label": {labelFleet + "=" + f.id}},
 	})
-	err = errors.Join(err, Each(all, func(c docker.APIContainers) error { return remove(f.engine.docker.Client, c.ID) }))
+	errs := append(beside.All(all, func(c docker.APIContainers) error { return remove(f.engine.docker.Client, c.ID) }), err)
 	if f.clocks.folder != "" {
-		err = errors.Join(err, os.RemoveAll(f.clocks.folder))
+		errs = append(errs, os.RemoveAll(f.clocks.folder))
 	}
-	if err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
 	}
 	return nil
-}
-
-// Each calls do for all at the same time and returns their errors.
-//
-// Goroutines: one for each; Each waits for them.
-func Each[T any](all []T, do func(T) error) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, one := range all {
-		wg.Go(func() { errs[i] = do(one) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

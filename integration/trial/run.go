@@ -18,6 +18,7 @@ import (
 	"example.com/redlock/integration/register"
 	"example.com/redlock/integration/wire"
 	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/internal/boottime"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
@@ -153,7 +154,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		return err
 	}
 	wait(ctx, 2*cfg.Lease+7*time.Second) // lease, guard and 2 s, in which all waits must end, and calm
-	if err := fleet.Each(only(s.clients, nil), func(c *slot) error { return c.now().end() }); err != nil {
+	if err := errors.Join(beside.All(only(s.clients, nil), func(c *slot) error { return c.now().end() })...); err != nil {
 		return err
 	}
 	return errors.Join(s.audit(), rec.Err(), carried.Err(), ctx.Err())
@@ -222,7 +223,7 @@ var outlive = []string{"redlock_fence:", "redlock_client:", "redlock_sets"}
 
 // audit records what is left on each master.
 func (s *stage) audit() error {
-	return fleet.Each(only(s.masters, nil), func(m *fleet.Master) error {
+	return errors.Join(beside.All(only(s.masters, nil), func(m *fleet.Master) error {
 		keys, err := m.Keys()
 		if err != nil {
 			return fmt.Errorf("what is left on %s: %w", m.Name(), err)
@@ -235,7 +236,7 @@ func (s *stage) audit() error {
 		}
 		s.rec.Add(history.Event{What: history.Audited, Who: m.Name(), Left: left})
 		return nil
-	})
+	})...)
 }
 
 // Conclude judges a history, draws it, and reports to out and to the folder: to report.txt and picture.html. There is

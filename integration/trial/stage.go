@@ -12,6 +12,7 @@ import (
 	"example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
 	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/internal/history"
 )
 
@@ -116,7 +117,7 @@ func (s *stage) do(ctx context.Context, d deed, a Act, patience time.Duration) e
 	if d == nil {
 		return nil
 	}
-	return fleet.Each(d(s, a), func(do func() error) error { return again(ctx, patience, do) })
+	return errors.Join(beside.All(d(s, a), func(do func() error) error { return again(ctx, patience, do) })...)
 }
 
 // fail notes what makes the trial worthless.

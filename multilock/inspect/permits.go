@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
@@ -109,13 +110,7 @@ func taken(ctx context.Context, d *clients.Directory, name string) (Inspection, 
 // each runs f for all slots, some at the same time, and returns an error of them.
 func each(slots []int, f func(slot int) error) error {
 	for part := range slices.Chunk(slots, atOnce) {
-		errs := make([]error, len(part))
-		var wg sync.WaitGroup
-		for i, slot := range part {
-			wg.Go(func() { errs[i] = f(slot) })
-		}
-		wg.Wait()
-		for _, err := range errs {
+		for _, err := range beside.All(part, f) {
 			if err != nil {
 				return err
 			}
