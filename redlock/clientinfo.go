@@ -78,9 +78,10 @@ func newClientInfo(i *terms.ClientInfo) *ClientInfo {
 	if i == nil {
 		return nil
 	}
+	r := &i.Record
 	return &ClientInfo{
-		ID: i.ID, Name: i.Name, Host: i.Host, Program: i.Program, Version: i.Version, PID: i.PID,
-		Since: time.UnixMilli(i.Since), Seen: i.Seen, Holds: i.Holds, Waits: i.Waits, Terms: newTerms(&i.Terms), At: i.Masters,
+		ID: i.ID, Name: r.Name, Host: r.Host, Program: r.Program, Version: r.Version, PID: r.PID,
+		Since: time.UnixMilli(r.Since), Seen: i.Seen, Holds: r.Holds, Waits: r.Waits, Terms: newTerms(&r.Terms), At: i.Masters,
 	}
 }
 

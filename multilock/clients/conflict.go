@@ -147,8 +147,8 @@ func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 		Reason: r.found.Reason, Own: *d.ownTermsLocked(clock.Now()), Other: *r.found.Use.Terms,
 		Client: r.from.cache.client(r.found.Use.By), Master: r.from.All.Nodes[r.found.Master].Name(), Refused: refused,
 	}
-	if why.Client != nil && why.Client.Terms.Text() == r.found.Use.Text {
-		why.Other = why.Client.Terms // with the addresses
+	if why.Client != nil && why.Client.Record.Terms.Text() == r.found.Use.Text {
+		why.Other = why.Client.Record.Terms // with the addresses
 	}
 	return why
 }

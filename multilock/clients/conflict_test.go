@@ -32,7 +32,7 @@ func TestWhatARestartExplains(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, log := directoryOf(t, redlocktest.Start(t, 3))
-				d.id.Name = "test"
+				d.id.Record.Name = "test"
 				d.sets.mu.Lock()
 				own := d.ownTermsLocked(clock.Now())
 				theirs := &terms.Terms{Guard: 30_000, Masters: []terms.Master{own.Masters[0], {Run: "x"}, {Run: "y"}}}
@@ -67,7 +67,7 @@ func TestWhatARestartExplains(t *testing.T) {
 func TestALookEstablishesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := directoryOf(t, redlocktest.Start(t, 3))
-		d.id.Name, d.by = "test", "x"
+		d.id.Record.Name, d.by = "test", "x"
 		if next := d.heard(d.hear(t.Context(), terms.Look, t.Context()), false); next != terms.Stay || d.Admitted() {
 			t.Errorf("after a look, the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
 		}
@@ -79,7 +79,7 @@ func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
 		d, _ := directoryOf(t, fleet)
-		d.id.Name, d.by = "test", "x"
+		d.id.Record.Name, d.by = "test", "x"
 		r := d.hear(t.Context(), terms.Join, t.Context())
 		d.All.Shut()
 		d.All.Settle()
@@ -101,7 +101,7 @@ func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
 		for i := range all {
 			all[i], _ = directoryOf(t, redlocktest.Start(t, 3))
 			all[i].Spread(Part{Of: &sets})
-			all[i].id.Name, all[i].by = "test", "x"
+			all[i].id.Record.Name, all[i].by = "test", "x"
 		}
 		if err := all[1].Admit(t.Context(), "lock", "a", true); err != nil || !all[1].Admitted() {
 			t.Fatalf("the other set: %v", err)

@@ -20,8 +20,8 @@ import (
 
 // Identity is what a client says of itself that does not change.
 type Identity struct {
-	script.Record      // its name, its process, and when it was made
-	Hidden        bool // it keeps no record
+	Record script.Record // its name, its process, and when it was made
+	Hidden bool          // it keeps no record
 
 	Addressed    bool          // the names of its masters are their addresses
 	Lease, Guard time.Duration // the longest lease that it takes; its restart guard, 0: none
@@ -186,7 +186,7 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 		}
 		*m = script.Master{Run: script.ShortRun(at.process.Run), DB: at.process.DB}
 		if d.id.Addressed {
-			m.Address = terms.Address(n.Name(), d.id.Host)
+			m.Address = terms.Address(n.Name(), d.id.Record.Host)
 		}
 		m.Young = p.Run == "" || now.Sub(p.Since) < young
 		m.Gone = script.Place(m) != "" && m.Run != "" && now.Sub(at.left) > gone

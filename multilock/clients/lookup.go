@@ -273,7 +273,7 @@ func (d *Directory) heldSince(key, owner string) time.Time {
 }
 
 // introduced reports whether the client says who it is, and wants to know who others are.
-func (d *Directory) introduced() bool { return d.id.Name != "" }
+func (d *Directory) introduced() bool { return d.id.Record.Name != "" }
 
 // Find returns the records of the clients of owners, as far as there are any, by owner. It waits until ctx ends
 // for a master that has the record, or for all that have none: about a node timeout at most.
