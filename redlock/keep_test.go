@@ -100,6 +100,19 @@ func TestKeepRecalled(t *testing.T) {
 	}
 }
 
+// A downgrade renews a hold for its own lease, not for that of the lock that was kept.
+func TestKeepDowngraded(t *testing.T) {
+	withKeeper(t, func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
+		unlock(t, lock(t, t.Context(), keeper, "a"))
+		hold := lockFor(t, t.Context(), keeper, "a", 2*time.Second)
+		check.OK(t, hold.Downgrade(t.Context()), "Downgrade")
+		if left := hold.Remaining(); left > 2*time.Second {
+			t.Errorf("%v remain of a hold for 2s after its downgrade", left)
+		}
+		unlock(t, hold)
+	})
+}
+
 // A hold that somebody waits for is handed on, and not kept: nobody who waits is overtaken.
 func TestKeepNotWanted(t *testing.T) {
 	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
