@@ -135,9 +135,6 @@ func (m *Masters) over(h *Hold) {
 	if name, slot := script.SlotOf(h.d.key); slot >= 0 {
 		m.gaveBack(name, slot)
 	}
-	if lost {
-		m.reportEnd(h)
-	}
 }
 
 // lose ends the hold, which is lost whatever its masters say.

@@ -128,8 +128,11 @@ const (
 	maxLosses = 5
 )
 
-// reportEnd tells the log that h is lost.
+// reportEnd tells the log of h, which has ended, if it was lost.
 func (m *Masters) reportEnd(h *Hold) {
+	if !errors.Is(h.cause, poll.ErrLost) {
+		return
+	}
 	m.mu.Lock()
 	if m.losses.n++; m.losses.n == 1 {
 		m.losses.since = clock.Now()

@@ -42,8 +42,19 @@ func (d *driver) postLocked(msg message) { d.out.messages = append(d.out.message
 // busyLocked reports whether something is being sent, or waits for that: whoever put it there flushes.
 func (d *driver) busyLocked() bool { return d.out.sending || len(d.out.messages) > 0 }
 
-// flush sends what is in the outbox, unless somebody else does.
+// flush sends what is in the outbox, unless somebody else does. The log is told of the hold after that: what handles it
+// may give the hold back, and wait until the release is sent.
 func (d *driver) flush() {
+	switch last := d.sendAll(); {
+	case last.ended:
+		d.m.reportEnd(last.hold)
+	case last.hold != nil:
+		d.m.reportRenewal(last.hold)
+	}
+}
+
+// sendAll returns the last message about a hold.
+func (d *driver) sendAll() (last message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.out.sending && len(d.out.messages) > 0 {
@@ -51,7 +62,9 @@ func (d *driver) flush() {
 		d.out.messages, d.out.sending = nil, true
 		d.mu.Unlock()
 		for i := range messages {
-			d.send(&messages[i], gathered)
+			if d.send(&messages[i], gathered); messages[i].hold != nil {
+				last = messages[i]
+			}
 		}
 		d.mu.Lock()
 		d.out.sending, d.out.begun = false, true
@@ -60,6 +73,7 @@ func (d *driver) flush() {
 		}
 		d.wakeLocked()
 	}
+	return last
 }
 
 // sentLocked returns a channel that is closed when something was sent next.
@@ -96,11 +110,8 @@ func (d *driver) send(msg *message, gathered bool) {
 	if msg.reports {
 		d.m.report(d.line(), msg.outage)
 	}
-	switch {
-	case msg.ended:
+	if msg.ended {
 		d.m.over(msg.hold)
-	case msg.hold != nil:
-		d.m.reportRenewal(msg.hold)
 	}
 }
 

@@ -120,8 +120,8 @@ type Config struct {
 	// no majority can grant it, when a hold is lost, when other clients use the masters in a way that
 	// conflicts with this one, when a Hold became garbage without Unlock, when a certificate ends soon, and
 	// when a process makes many clients and does not close them. Where a caller is concerned, the message has the
-	// caller's context, so that a handler finds a trace's ID. A handler may lock something by this client, and must not
-	// block. Default: warnings and what is worse, to slog.Default. For silence, use slog.New(slog.DiscardHandler).
+	// caller's context, so that a handler finds a trace's ID. A handler may lock or unlock something by this client, and
+	// must not block. Default: warnings and what is worse, to slog.Default. For silence, use slog.New(slog.DiscardHandler).
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package

@@ -173,6 +173,39 @@ func TestLogHasTheContext(t *testing.T) {
 	})
 }
 
+// handled is a handler of the log that calls a function with each message.
+type handled func(message string)
+
+func (f handled) Enabled(context.Context, slog.Level) bool { return true }
+func (f handled) WithAttrs([]slog.Attr) slog.Handler        { return f }
+func (f handled) WithGroup(string) slog.Handler             { return f }
+func (f handled) Handle(_ context.Context, r slog.Record) error {
+	f(r.Message)
+	return nil
+}
+
+// TestTheLogMayUnlock: what handles the log may give a hold back whose renewal has failed, and enter one that is lost.
+func TestTheLogMayUnlock(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		var hold, lost *redlock.Hold
+		c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
+			switch message {
+			case "redlock: renewal failed":
+				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrNoQuorum)
+			case "redlock: hold is lost":
+				expect(t, "Enter", second(lost.Enter(t.Context())), redlock.ErrLost)
+			}
+		}))})
+		hold, lost = lock(t, t.Context(), c, "a"), lockFor(t, t.Context(), c, "b", lease)
+		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+		time.Sleep(lease)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
+		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		expectFree(t, fleet, "a")
+	})
+}
+
 // A client without a Logger warns, by slog.Default, and says no more.
 func TestDefaultLog(t *testing.T) {
 	before := slog.Default()
