@@ -65,6 +65,19 @@ func TestNamesOfAFile(t *testing.T) {
 	}
 }
 
+// A zero byte, which only a file can have, is refused before anything is locked, since no environment can have it.
+func TestZeroByteOfAFile(t *testing.T) {
+	for _, text := range []string{`name = "a\u0000b"`, `name = ["a", "\u0000"]`, "name = \"a\"\nprefix = \"\\u0000\""} {
+		line, parsed, _, err := parse([]string{"run", "--config", write(t, "redlock.toml", text, 0o600), "--", "true"}, io.Discard, io.Discard)
+		if err == nil {
+			err = line.Run.check(originsOf(parsed, &line.file))
+		}
+		if codeOf(err) != exitUsage || !strings.Contains(err.Error(), "zero byte") {
+			t.Errorf("%s: %v, want that it is refused", text, err)
+		}
+	}
+}
+
 // The examples of redlock help config and of the docs are configuration files.
 func TestConfigExample(t *testing.T) {
 	for _, in := range []struct{ text, begin, end string }{{manual("config"), "\n\n", "\n\n"}, {readFile(t, "../../docs/command.md"), "```toml\n", "```"}} {
