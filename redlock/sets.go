@@ -44,8 +44,8 @@ type SetsConfig struct {
 // moves as few names as can be.
 //
 // Sets with different IDs may have masters in common, which is no [ErrOverlap]: each name is locked in
-// one of them. But those between which names move must not, and are refused where Config.Masters shows it: a name that is
-// locked in both waits for itself at each master that is in both, and forever where the second set has no majority
+// one of them. But those between which names move must not, and are refused where a URL or a pool is the same: a name that is
+// locked in both waits for itself at each master that is in both, and for ever where the second set has no majority
 // without these.
 //
 // While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
@@ -110,13 +110,18 @@ func (cfg *SetsConfig) fill() error {
 	}
 	for _, from := range cfg.Now {
 		for _, to := range cfg.Next {
-			moves := from != to && (!slices.Contains(cfg.Next, from) || !slices.Contains(cfg.Now, to))
-			if moves && slices.ContainsFunc(cfg.Sets[from].Masters, func(m string) bool { return slices.Contains(cfg.Sets[to].Masters, m) }) {
+			moves, a, b := from != to && (!slices.Contains(cfg.Next, from) || !slices.Contains(cfg.Now, to)), cfg.Sets[from], cfg.Sets[to]
+			if moves && (share(a.Masters, b.Masters) || share(a.Pools, b.Pools)) {
 				return fmt.Errorf("redlock: names move from set %q to set %q, which have a master in common: a lock would wait for itself there", from, to)
 			}
 		}
 	}
 	return nil
+}
+
+// share reports whether something is in both lists.
+func share[T comparable](a, b []T) bool {
+	return slices.ContainsFunc(a, func(one T) bool { return slices.Contains(b, one) })
 }
 
 // setsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves.

@@ -201,11 +201,14 @@ func TestSetsAreChecked(t *testing.T) {
 				Sets: map[string]redlock.Config{"a": at("m1:1", "m2:1", "m3:1"), "b": at("m3:1", "m4:1", "m5:1"), "c": at("m3:1", "m6:1", "m7:1")},
 				Now:  ab, Next: []string{"b", "a", "c"},
 			},
-			"set \"c\": redlock: Confi": {Sets: map[string]redlock.Config{"a": good, "c": {}}},
+			"from set \"a\" to set \"b\"": {Sets: all(ab...), Now: ab[:1], Next: ab[1:]},
+			"set \"c\": redlock: Confi":   {Sets: map[string]redlock.Config{"a": good, "c": {}}},
 		} {
 			expectSays(t, "NewSets", second(redlock.NewSets(cfg)), want)
 		}
-		s, err := redlock.NewSets(redlock.SetsConfig{Sets: all(ab...), Now: ab, Next: ab[:1]})
+		one, two := good, good
+		one.Pools, two.Pools = good.Pools[:1], good.Pools[1:]
+		s, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"a": one, "b": two}, Now: ab, Next: ab[:1]})
 		expect(t, "NewSets", err)
 		defer s.Close()
 		expectSays(t, "LockAll of no names", second(s.LockAll(t.Context(), nil)), "no name to lock")
