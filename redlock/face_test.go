@@ -177,8 +177,8 @@ func TestLogHasTheContext(t *testing.T) {
 type handled func(message string)
 
 func (f handled) Enabled(context.Context, slog.Level) bool { return true }
-func (f handled) WithAttrs([]slog.Attr) slog.Handler        { return f }
-func (f handled) WithGroup(string) slog.Handler             { return f }
+func (f handled) WithAttrs([]slog.Attr) slog.Handler       { return f }
+func (f handled) WithGroup(string) slog.Handler            { return f }
 func (f handled) Handle(_ context.Context, r slog.Record) error {
 	f(r.Message)
 	return nil
