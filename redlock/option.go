@@ -51,7 +51,8 @@ func Lease(lease time.Duration) Option { return Option{fixed: true, lease: lease
 // Each permit is one of the semaphore's slots, and each slot is a lock of its own: [Hold.Slot] says which it is, and
 // [Hold.Token] is a fencing token among the permits of that slot, so a resource that refuses stale tokens keeps one
 // number for each slot. The masters do not store how many permits there are. Clients that give different numbers, as
-// during a rollout, together never hold more permits than the largest of them.
+// during a rollout, together never hold more permits than the largest of them. In one client, a call that gives a larger
+// number may wait behind one that gives a smaller one, though a permit is free.
 //
 // A waiter stands in the queue of one slot, and is served there in the order in which waiters began to wait.
 // It may be overtaken by those that came later and stand at slots that are given back sooner. So the caller of
