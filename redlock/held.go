@@ -119,6 +119,13 @@ func (unmade) window() *window {
 // take takes the locks of items, and returns one Hold for each name. With bound, the context of a Hold
 // for two items ends with ctx.
 func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) {
+	for i := range items[1:] {
+		if items[i].name == items[i+1].name {
+			if err := items[i].apart(items[i+1].set); err != nil {
+				return nil, err
+			}
+		}
+	}
 	for {
 		if ctx.Err() != nil { // or what the client keeps would be taken over
 			return nil, poll.Fail(items[0].op(), items[0].name, poll.Ended(ctx))

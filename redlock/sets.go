@@ -44,9 +44,9 @@ type SetsConfig struct {
 // moves as few names as can be.
 //
 // Sets with different IDs may have masters in common, which is no [ErrOverlap]: each name is locked in
-// one of them. But those between which names move must not, and are refused where a URL or a pool is the same: a name that is
-// locked in both waits for itself at each master that is in both, and for ever where the second set has no majority
-// without these.
+// one of them. But those between which names move must not, since a name that is locked in both waits for itself at
+// each master that is in both. NewSets refuses them where a URL or a pool is the same, and a lock of such a name does
+// where one server is found in both.
 //
 // While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
 // set, and one in which both agree on its fencing token. Its [Hold] is one, and ends when it is lost in
@@ -113,6 +113,19 @@ func (cfg *SetsConfig) fill() error {
 			moves, a, b := from != to && (!slices.Contains(cfg.Next, from) || !slices.Contains(cfg.Now, to)), cfg.Sets[from], cfg.Sets[to]
 			if moves && (share(a.Masters, b.Masters) || share(a.Pools, b.Pools)) {
 				return fmt.Errorf("redlock: names move from set %q to set %q, which have a master in common: a lock would wait for itself there", from, to)
+			}
+		}
+	}
+	return nil
+}
+
+// apart returns why no name can be locked in s and in other: they lead to the same server, as far as they are connected.
+func (s *set) apart(other *set) error {
+	for _, n := range s.masters.All.Nodes {
+		p := n.Process()
+		for _, o := range other.masters.All.Nodes {
+			if q := o.Process(); p.Run != "" && p.Run == q.Run && p.DB == q.DB {
+				return fmt.Errorf("redlock: names move between sets that have a master in common, %s in one and %s in the other: a lock would wait for itself there", n.Name(), o.Name())
 			}
 		}
 	}

@@ -217,6 +217,27 @@ func TestSetsAreChecked(t *testing.T) {
 	})
 }
 
+// TestMovesBetweenTheSame: a lock in two sets which lead to one server, as their processes say, is refused: it would wait
+// for itself there.
+func TestMovesBetweenTheSame(t *testing.T) {
+	bubble(t, 4, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+		at := func(from, to int) redlock.Config {
+			return redlock.Config{Pools: fleet.Pools()[from:to], RestartGuard: redlock.GuardOff}
+		}
+		s, err := redlock.NewSets(redlock.SetsConfig{
+			Sets: map[string]redlock.Config{"a": at(0, 3), "b": at(1, 4)}, Now: []string{"a"}, Next: []string{"b"},
+		})
+		expect(t, "NewSets", err)
+		defer s.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for range 2 {
+			expectSays(t, "Lock", second(s.Lock(ctx, "n")), "a lock would wait for itself there")
+			expectSays(t, "TryLockAll", second(s.TryLockAll(ctx, []string{"m", "n"})), "pool 1")
+		}
+	})
+}
+
 // TestSetsShareMasters: sets that names are spread over may share masters, whoever looks at one of them
 // alone. A process in which one of the IDs stands for other masters takes no lock in that set.
 func TestSetsShareMasters(t *testing.T) {
