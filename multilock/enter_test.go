@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -26,13 +27,9 @@ func (fx *fixture) wantCounts(t *testing.T, hold *Hold, want string, inClient in
 	t.Helper()
 	synctest.Wait()
 	for i, m := range fx.Masters() {
-		if got := m.HGet("k", hold.Owner()); got != want {
-			t.Errorf("hold count at m%d = %q, want %q", i+1, got, want)
-		}
+		check.Equal(t, m.HGet("k", hold.Owner()), want, "hold count at m%d", i+1)
 	}
-	if got := hold.Count(); got != inClient {
-		t.Errorf("Count = %d, want %d", got, inClient)
-	}
+	check.Equal(t, hold.Count(), inClient, "Count")
 }
 
 // Re-entry touches only what is held, and needs a majority that has the hold.
@@ -241,9 +238,7 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 				if err := <-result; err != tt.want && !errors.Is(err, tt.want) {
 					t.Errorf("%s = %v, want %v", name, err, tt.want)
 				}
-				if got := hold.Count(); got != tt.count {
-					t.Errorf("Count = %d, want %d", got, tt.count)
-				}
+				check.Equal(t, hold.Count(), tt.count, "Count")
 				outer.Entry.(*entry).wantAlive(t)
 				hold.end(poll.ErrNotHeld)
 				time.Sleep(time.Second)
