@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
@@ -123,9 +124,7 @@ func TestKeptBesideARenewal(t *testing.T) {
 			m.Keep(lease / 2)
 			synctest.Wait()
 			hold, err := m.Lock(t.Context(), watched())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			synctest.Wait()
 			open := gate.shut()
 			go m.renew(lease, []*driver{hold.d})
@@ -222,9 +221,7 @@ func TestDoubtBeforeItIsAHold(t *testing.T) {
 		before := fx.Master(0).Calls("EVALSHA")
 		fx.m.Restarted(0)
 		hold, err := d.conclude(&req, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		time.Sleep(10 * time.Millisecond)
 		if calls := fx.Master(0).Calls("EVALSHA") - before; calls != 1 {
 			t.Errorf("%d script calls for a hold that is doubted when it begins, want 1: it is renewed at once", calls)
@@ -283,9 +280,7 @@ func TestTryBesideARecall(t *testing.T) {
 		synctest.Wait()
 		for range 2 { // it knows the scripts
 			hold, err := m.Lock(t.Context(), watched())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			synctest.Wait()
 			unlock(t, hold)
 		}
@@ -320,9 +315,7 @@ func TestCloseWaitsForARecall(t *testing.T) {
 				m.Keep(time.Second) // over before a check of the master is due, which would be written first
 				synctest.Wait()
 				hold, err := m.Lock(t.Context(), watched())
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				synctest.Wait()
 				unlock(t, hold)
 				open := gate.shut()
@@ -517,9 +510,7 @@ func TestKeepsSoMany(t *testing.T) {
 			fx.m.mu.Unlock()
 			unlock(t, hold)
 			synctest.Wait()
-			if got := fx.m.keeps("k"); got != want {
-				t.Errorf("kept with %d others: %v, want %v", parked, got, want)
-			}
+			check.Equal(t, fx.m.keeps("k"), want, "kept with %d others", parked)
 			fx.m.mu.Lock()
 			fx.m.parked -= parked
 			fx.m.mu.Unlock()
