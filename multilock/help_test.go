@@ -52,9 +52,7 @@ func inBubble(t *testing.T, n int, f func(*testing.T, *fixture)) {
 		// From here on the masters know the scripts, and a command is one round trip.
 		hold := fx.take(t, fx.m, "warm")
 		synctest.Wait() // a release behind it would have a master that lacks the script drop it
-		if err := hold.Extend(t.Context(), entryOf(hold), lease); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, hold.Extend(t.Context(), entryOf(hold), lease))
 		unlock(t, hold)
 		synctest.Wait()
 		f(t, fx)
@@ -310,9 +308,7 @@ func (fx *fixture) wantHolders(t *testing.T, key, want string) {
 	t.Helper()
 	synctest.Wait()
 	for i, owner := range strings.Fields(want) {
-		if got := cmp.Or(fx.Master(i).Holder(key), "-"); got != id(owner) {
-			t.Errorf("m%d: the holder of %s is %s, want %s", i+1, key, got, id(owner))
-		}
+		check.Equal(t, cmp.Or(fx.Master(i).Holder(key), "-"), id(owner), "m%d: the holder of %s", i+1, key)
 	}
 }
 
