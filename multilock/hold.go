@@ -124,8 +124,7 @@ func (m *Masters) over(h *Hold) {
 	h.d.mu.Lock()
 	bound, why := h.bound, h.d.state.Why
 	h.d.mu.Unlock()
-	lost := why == attempt.Expired || why == attempt.Lost
-	if bound != nil && lost {
+	if bound != nil && (why == attempt.Expired || why == attempt.Lost) {
 		bound.lose(h.cause)
 	}
 	m.forget(h)

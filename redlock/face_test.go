@@ -173,7 +173,8 @@ func TestLogHasTheContext(t *testing.T) {
 	})
 }
 
-// handled is a handler of the log that calls a function with each message.
+// handled is a handler of the log that calls a function with each message. Those of slog hold a mutex while they write, and
+// what is logged meanwhile would wait for itself.
 type handled func(message string)
 
 func (f handled) Enabled(context.Context, slog.Level) bool { return true }

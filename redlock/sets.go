@@ -110,7 +110,8 @@ func (cfg *SetsConfig) fill() error {
 	}
 	for _, from := range cfg.Now {
 		for _, to := range cfg.Next {
-			moves, a, b := from != to && (!slices.Contains(cfg.Next, from) || !slices.Contains(cfg.Now, to)), cfg.Sets[from], cfg.Sets[to]
+			moves := from != to && (!slices.Contains(cfg.Next, from) || !slices.Contains(cfg.Now, to))
+			a, b := cfg.Sets[from], cfg.Sets[to]
 			if moves && (share(a.Masters, b.Masters) || share(a.Pools, b.Pools)) {
 				return fmt.Errorf("redlock: names move from set %q to set %q, which have a master in common: a lock would wait for itself there", from, to)
 			}

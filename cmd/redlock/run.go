@@ -157,7 +157,7 @@ func (r *runCmd) check(from origins) error {
 		return fail(exitUsage, "no lock is named; write: redlock run NAME -- COMMAND")
 	case r.Script == nil && !given:
 		return fail(exitUsage, "no command to run; write: redlock run NAME -- COMMAND")
-	case strings.Contains(strings.Join(append(r.Name, r.Prefix), ""), "\x00"):
+	case strings.Contains(strings.Join(r.Name, "")+r.Prefix, "\x00"):
 		return fail(exitUsage, "a zero byte is in %s, %q, or in the prefix: the command's environment cannot have one", from["name"], r.Name)
 	}
 	return r.lockFlags.check(r.Prefix, from)
