@@ -124,7 +124,8 @@ func (m *Masters) over(h *Hold) {
 	h.d.mu.Lock()
 	bound, why := h.bound, h.d.state.Why
 	h.d.mu.Unlock()
-	if bound != nil && (why == attempt.Expired || why == attempt.Lost) {
+	lost := why == attempt.Expired || why == attempt.Lost
+	if bound != nil && lost {
 		bound.lose(h.cause)
 	}
 	m.forget(h)

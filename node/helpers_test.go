@@ -198,13 +198,16 @@ func (n *Node) unackedCount() int {
 	return owed
 }
 
-// waitUntil waits until what is true, and fails the test after limit.
+// waitUntil waits until what is true, and fails the test after limit. It looks when all that happens at an instant has
+// happened, so that it notices at once.
 func waitUntil(t *testing.T, limit time.Duration, what func() bool) {
 	t.Helper()
-	for begin := time.Now(); !what(); time.Sleep(time.Millisecond) {
+	synctest.Wait()
+	for begin := time.Now(); !what(); synctest.Wait() {
 		if time.Since(begin) > limit {
 			t.Fatalf("not true after %v", limit)
 		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
