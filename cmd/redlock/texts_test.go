@@ -208,10 +208,11 @@ var normal = []struct {
 }
 
 // connected returns the lines of stderr about the masters once the command has connected to all of
-// them. On a busy machine an earlier line names only some masters, and is followed by another.
+// them. On a busy machine an earlier line names only some masters, or no place in the line, and is followed by another.
 func connected(stderr string) []string {
 	return slices.DeleteFunc(slices.Collect(strings.Lines(stderr)), func(line string) bool {
-		return strings.Contains(line, "redlock: waiting for") && strings.Contains(line, "not connected yet")
+		early := strings.Contains(line, "redlock: waiting for") && strings.Contains(line, "not connected yet")
+		return early || strings.Contains(stderr, strings.TrimSuffix(line, "\n")+"; next in line\n")
 	})
 }
 
