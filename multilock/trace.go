@@ -151,11 +151,18 @@ func (t *callTrace) waitsHere(w *waiter, unsure *poll.MajorityError) {
 	t.waits(behind, -1, poll.Fail(op, name, poll.ErrTaken, errOther))
 }
 
+// nextTry returns the number of one more try.
+func (t *callTrace) nextTry() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tries++
+	return t.tries
+}
+
 // asked tells of a round, which e is about. An attempt counts the raises of each try, so they are numbered anew
 // here; that of Join belongs to the last try.
 func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrace {
 	t.mu.Lock()
-	t.tries = max(t.tries, r.Try)
 	t.rounds++
 	if r.Ask == redlocktrace.AskRaise {
 		t.raises++

@@ -12,10 +12,11 @@ import (
 
 // attemptTrace is what a call's trace is told of one of its attempts. The mutex of the driver guards it.
 type attemptTrace struct {
-	call   *callTrace
-	before int // tries that the call's attempts before had
-	slot   int // of a permit
-	ahead  int // in the queue of the masters, -1 if that is not known
+	call  *callTrace
+	try   int    // the number of its last try among those of the call
+	of    uint32 // and among its own
+	slot  int    // of a permit
+	ahead int    // in the queue of the masters, -1 if that is not known
 }
 
 // roundTrace is what a trace is told of one round.
@@ -31,16 +32,14 @@ func (t *callTrace) attempt(key string) *attemptTrace {
 	if t == nil {
 		return nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	_, slot := script.SlotOf(key)
-	return &attemptTrace{call: t, before: t.tries, ahead: -1, slot: max(slot, 0)}
+	return &attemptTrace{call: t, ahead: -1, slot: max(slot, 0)}
 }
 
 // askedLocked tells of the round that out wants, nil if nothing is told of it.
 func (t *attemptTrace) askedLocked(d *driver, out *attempt.Effects) *roundTrace {
 	e := redlocktrace.Asked{Owner: d.owner.ID, Masters: d.m.namesOf(out.Send)}
-	round := redlocktrace.Round{Try: t.before + int(d.state.Try), Ask: redlocktrace.AskAcquire}
+	round := redlocktrace.Round{Ask: redlocktrace.AskAcquire}
 	switch out.Round.Command {
 	case attempt.Ask:
 		round.Number, e.Since = int(out.Round.Number), stamp(d.since)
@@ -54,6 +53,10 @@ func (t *attemptTrace) askedLocked(d *driver, out *attempt.Effects) *roundTrace 
 	default:
 		return nil
 	}
+	if t.of != d.state.Try { // a caller at several slots has attempts beside each other
+		t.try, t.of = t.call.nextTry(), d.state.Try
+	}
+	round.Try = t.try
 	r := t.call.asked(round, e)
 	r.slot = t.slot
 	return r
@@ -69,14 +72,14 @@ func stamp(since int64) time.Time {
 
 // enters tells of the round that is to confirm to the call that it has entered h again.
 func (t *callTrace) enters(h *Hold) *roundTrace {
-	return t.asked(redlocktrace.Round{Try: 1, Number: 1, Ask: redlocktrace.AskEnter},
+	return t.asked(redlocktrace.Round{Try: t.nextTry(), Number: 1, Ask: redlocktrace.AskEnter},
 		redlocktrace.Asked{Owner: h.Owner(), Masters: h.d.m.namesOf(h.d.m.All.Set())})
 }
 
 // handedOffLocked tells of a hand-off from master i.
 func (t *attemptTrace) handedOffLocked(d *driver, i, round int, h script.HandOff) {
 	tracer.Tell(t.call.to, t.call.to.Trace.Voted, redlocktrace.Voted{
-		Call: t.call.about, Round: redlocktrace.Round{Try: t.before + int(d.state.Try), Number: round}, Time: time.Now(),
+		Call: t.call.about, Round: redlocktrace.Round{Try: t.try, Number: round}, Time: time.Now(),
 		Master: d.m.All.Nodes[i].Name(), Vote: redlocktrace.VoteHandedOff, Token: h.Token, Slot: t.slot,
 	})
 }
@@ -117,14 +120,13 @@ func (t *attemptTrace) steppedLocked(d *driver, before attempt.State, ev *attemp
 func (t *attemptTrace) decidedLocked(d *driver, decision redlocktrace.Decision, out *attempt.Effects) {
 	s := &d.state
 	e := redlocktrace.Decided{
-		Call: t.call.about, Try: t.before + int(s.Try), Time: time.Now(), Owner: d.owner.ID, Decision: decision,
+		Call: t.call.about, Try: t.try, Time: time.Now(), Owner: d.owner.ID, Decision: decision,
 		Need: quorum.Majority(len(d.m.All.Nodes)), Released: d.m.namesOf(out.Release | out.Yield),
 	}
 	if s.State == attempt.Ended {
 		e.Released = d.m.namesOf(out.Send)
 	}
 	if out.NewOwner {
-		e.Try--
 		e.Granted, e.Refused, e.Failed = d.ballot.Tally()
 	} else {
 		e.Granted, e.Refused, e.Failed = counted(d)

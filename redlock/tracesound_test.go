@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"testing"
@@ -21,6 +22,7 @@ type tracedCall struct {
 	entered                                    bool // a hold of its owner
 	owner                                      string
 	rounds                                     int
+	tries                                      map[int]string // their owners
 }
 
 // expectSound wants of the events of a client, from New until after Close, that each thing that begins ends
@@ -50,7 +52,7 @@ func (r *recorder) expectSound(t *testing.T) {
 		}
 		switch e := e.(type) {
 		case redlocktrace.CallStarted:
-			calls[about.ID] = &tracedCall{waits: e.Wait}
+			calls[about.ID] = &tracedCall{waits: e.Wait, tries: make(map[int]string)}
 		case redlocktrace.Waiting:
 			if c.done || !c.waits {
 				bad("of %+v", *c)
@@ -60,6 +62,10 @@ func (r *recorder) expectSound(t *testing.T) {
 			if c.done {
 				bad("of a call that is done")
 			}
+			if owner := cmp.Or(c.tries[e.Try], e.Owner); owner != e.Owner {
+				bad("of a try of %s", owner)
+			}
+			c.tries[e.Try] = e.Owner
 			c.rounds++
 			for _, m := range e.Masters {
 				papers[ballotPaper{about.ID, e.Round, m}]++
