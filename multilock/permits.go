@@ -150,6 +150,7 @@ type semaphore struct {
 	began    clock.Instant // and when it began
 	standing []*stander    // in the order in which they began to stand
 	given    []int         // slots that the client gave back, and to which none of its callers has come since
+	wary     bool          // since the last look, a caller got votes that do not count
 }
 
 // semaphoreOf returns the semaphore for a caller that begins to stand, and listens to what is freed.
@@ -249,7 +250,7 @@ func (s *semaphore) sawLocked() {
 		return
 	}
 	b, _ := s.look.Wait(context.Background())
-	s.look = nil
+	s.look, s.wary = nil, false
 	if s.m.answered(b) {
 		s.m.see(s.slots, b, s.looks)
 		s.known, s.looked = s.looks, s.began
@@ -485,7 +486,8 @@ func (p *stander) choose(turn bool) {
 	}
 }
 
-// follow tries the slot that a hint is about, once, unless it tries another one.
+// follow tries the slot that a hint is about, once, unless it tries another one. After votes that did not count it tries
+// none before the next look: giving them back told all that the slot is free.
 func (p *stander) follow() {
 	if slices.ContainsFunc(p.stands, func(st stand) bool { return st.once }) {
 		return
@@ -493,6 +495,9 @@ func (p *stander) follow() {
 	p.s.mu.Lock()
 	slot := p.hint
 	p.hint = -1
+	if p.s.wary {
+		slot = -1
+	}
 	p.s.mu.Unlock()
 	p.goTo(slot, true)
 }
@@ -534,7 +539,12 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 		case why != nil && why.Hopeless() && ctx.Err() == nil:
 			return nil, why
 		case st.d.is(attempt.Ended):
-			p.drop(n) // somebody else was faster
+			if why != nil && !errors.Is(why, poll.ErrTaken) { // else somebody else was faster
+				p.s.mu.Lock()
+				p.s.wary = true
+				p.s.mu.Unlock()
+			}
+			p.drop(n)
 		default:
 			n++
 		}

@@ -110,6 +110,40 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 	})
 }
 
+// A caller that has tried a slot in vain, though nobody has it, tries none before the next look: it gave back what
+// votes it got, and would take that for a hint.
+func TestAHintIsFollowedOnce(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		p := &stander{s: fx.m.semaphoreOf(script.Slots("k")), w: new(waiter), req: &Request{Permits: 2, Lease: lease, Entry: new(entry)}, woken: make(chan struct{}, 1), hint: -1}
+		p.join()
+		defer p.leave()
+		follows := func(slot int) bool {
+			synctest.Wait()
+			p.hint = slot
+			p.follow()
+			synctest.Wait()
+			return len(p.stands) > 0
+		}
+		for i := range 2 {
+			fx.Master(i).Refuse("LOADING Redis is loading the dataset in memory")
+		}
+		if !follows(1) {
+			t.Fatal("the first hint is not followed")
+		}
+		if hold, err := p.won(t.Context()); hold != nil || err != nil || len(p.stands) > 0 {
+			t.Fatalf("won = %v, %v, with %d stands; want nothing", hold, err, len(p.stands))
+		}
+		if follows(1) {
+			t.Error("a hint is followed after votes that did not count")
+		}
+		<-p.s.ask(2)
+		p.s.sawLocked()
+		if !follows(1) {
+			t.Error("a hint is not followed after a look")
+		}
+	})
+}
+
 // The owner of one slot does not have the semaphore: nobody is named.
 func TestNobodyHasTheSemaphore(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {

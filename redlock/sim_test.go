@@ -165,6 +165,9 @@ func (s *sim) run(t *testing.T) {
 	for i := range 2 + d.IntN(2) {
 		s.join(d.fork(), fmt.Sprintf("c%d", i+1), i)
 	}
+	over := make(chan struct{})
+	defer close(over)
+	go s.calm(over)
 	s.troubles.Go(func() { s.disturb(d.fork()) })
 	s.troubles.Wait()
 	s.add(history.Event{What: history.Over})
@@ -206,6 +209,27 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 		s.callers.Go(caller.run)
 	}
 	return c
+}
+
+// calm wants no master to be asked more often than callers have reason to, until over is closed: a client that
+// wakes itself, or asks again without a pause, passes everything else.
+func (s *sim) calm(over <-chan struct{}) {
+	const most = 400 // a busy seed comes to 300
+	before := make(map[*redlocktest.Master]int64)
+	for {
+		for _, m := range s.fleet.Masters() {
+			asked := m.Commands()
+			if n := asked - before[m]; n > most {
+				s.t.Errorf("%v: %s was asked %d times in a second", time.Since(s.start), m.Name(), n)
+			}
+			before[m] = asked
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-over:
+			return
+		}
+	}
 }
 
 // settle checks that all is well again: what was given back is free as soon as the masters hear of it,
