@@ -34,5 +34,5 @@ type Config struct {
 }
 
 // New returns a Trace for redlock.Config that makes metrics and spans of what a client does. Clients
-// may share it. It costs the masters nothing, and holds on to nothing of a client that is closed.
+// may share it. It costs the masters nothing, and holds on to nothing of a client that is closed but its last hand-offs.
 func New(cfg Config) *redlocktrace.Trace { return newRecorder(cfg).trace() }

@@ -14,7 +14,7 @@
 //
 // The functions of the Trace are called in a goroutine of the client, apart from the calls that they
 // tell of, so a span processor or an exporter that blocks delays no lock. They may be called by
-// several clients at once, and hold no mutex while they call the SDK.
+// several clients at once, and hold no mutex that another of them needs while they call the SDK.
 //
 // # Errors
 //

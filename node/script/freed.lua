@@ -1,4 +1,4 @@
--- freed.lua: where it is told that a lock is free which nobody stands in the queue of.
+-- freed.lua: where it is told that a lock is free, and handed to nobody.
 --
 -- KEYS[-]  lock, and its name, see names.lua
 -- returns  freed: the channel. Redisson's waiters hear it of a lock: Redisson puts a name into braces

@@ -26,6 +26,9 @@ func (w *World) step(k *Case, c int, ev attempt.Event, lot uint32) (drawn bool) 
 	if over && p.live() || was == attempt.Ended && p.State != was {
 		w.violate(revived)
 	}
+	if was < attempt.Held && p.over() && p.Want.Wait && ev.Kind != attempt.Leave && ev.Kind != attempt.Lose {
+		w.violate(unserved)
+	}
 	w.share(k, c, &ev, &out)
 	ended := was != attempt.Ended && p.over()
 	follower := nobody

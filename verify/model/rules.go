@@ -9,6 +9,7 @@ const (
 	revived     = "safety: a hold that had ended came back"
 	overAlready = "safety: a hold began when its validity was over"
 	tooSlow     = "progress: it takes too many ticks until all are served"
+	unserved    = "progress: a caller that waits for the lock ended, though it did not give up"
 	noArrow     = "safety: a transition that is not in the table"
 	ignored     = "order: a lock is kept that somebody waits for, and nobody is about to say so"
 	residue     = "safety: something of an owner that has gone is left at a master that answered its release"

@@ -226,11 +226,11 @@ func TestKeysLoseNothing(t *testing.T) {
 	}
 }
 
-// keys returns the keys of states, each once.
+// keys returns the keys of states, and how they came about, each once.
 func keys(code *coder, items []*item) [][]byte {
 	var all [][]byte
 	for _, it := range items {
-		all = append(all, bytes.Clone(code.write(&it.World)))
+		all = append(all, append(bytes.Clone(code.write(&it.World)), b2(it.toll), b2(it.wrong != "")))
 	}
 	slices.SortFunc(all, bytes.Compare)
 	return slices.CompactFunc(all, bytes.Equal)
