@@ -3,6 +3,7 @@ package multilock
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +179,42 @@ func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
 		}
 		unlock(t, between.wantHold(t, "then"))
 		fx.wantNothing(t, "after all", fx.m)
+	})
+}
+
+// Unlock of one entry returns once the masters have been told, however many others come and go meanwhile.
+func TestUnlockWhileOthersComeAndGo(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		owner := new(int)
+		outer, inner := shared(owner), shared(owner)
+		hold := fx.lock(t, outer)
+		fx.lock(t, inner)
+		synctest.Wait()
+		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		var others sync.WaitGroup
+		others.Go(func() {
+			for range 5000 {
+				others.Go(func() {
+					req := shared(owner)
+					if _, err := fx.m.Lock(t.Context(), req); err != nil {
+						t.Errorf("Lock = %v", err)
+					}
+					if err := hold.Unlock(t.Context(), req.Entry); err != nil {
+						t.Errorf("Unlock = %v", err)
+					}
+				})
+				time.Sleep(time.Second / 5000)
+			}
+		})
+		time.Sleep(100 * time.Millisecond)
+		began := time.Now()
+		check.OK(t, hold.Unlock(t.Context(), inner.Entry))
+		if took := time.Since(began); took > 10*time.Millisecond {
+			t.Errorf("Unlock took %v, want a few round trips", took)
+		}
+		others.Wait()
+		fx.wantCounts(t, hold, "1", 1)
+		unlock(t, hold)
 	})
 }
 

@@ -279,17 +279,21 @@ func (h *Hold) leaveLocked(e Entry) *round {
 	return r
 }
 
-// awaitCount waits until the masters have been told the hold count without e, which has left: by r, nil if they need not be.
+// awaitCount waits until the masters have been told the hold count without e, which has left: by r, nil if they need
+// not be, or by the next round if r was sent before. A round that comes behind a downgrade tells them nothing.
 func (h *Hold) awaitCount(ctx context.Context, e Entry, r *round) error {
 	h.d.flush()
 	e.Ended(poll.ErrNotHeld)
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
-	for ; r != nil; r = h.d.count {
+	for rounds := 0; r != nil; r = h.d.count {
 		h.d.mu.Unlock()
 		cut := h.d.await(ctx, r)
 		h.d.mu.Lock()
-		if cut != nil || h.d.count == nil || h.cause != nil {
+		if r.shared == h.d.state.Want.Shared {
+			rounds++
+		}
+		if cut != nil || rounds == 2 || h.d.count == nil || h.cause != nil {
 			return r.releasedLocked(cut)
 		}
 	}
