@@ -331,7 +331,11 @@ func (h *Hold) Name() string {
 }
 
 // Owner returns the owner as the masters know it. A driver that holds the lock makes no other.
-func (h *Hold) Owner() string { return h.d.owner.ID }
+func (h *Hold) Owner() string {
+	h.d.mu.Lock()
+	defer h.d.mu.Unlock()
+	return h.d.owner.ID
+}
 
 // Shared reports whether it is a reader's, from the start or by a downgrade.
 func (h *Hold) Shared() bool {

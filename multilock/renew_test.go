@@ -187,3 +187,19 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 		})
 	}
 }
+
+// Callers may ask for the owner while a downgrade makes a reader of it: what the race detector watches.
+func TestOwnerBesideADowngrade(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		owner := hold.Owner()
+		result := make(chan error, 1)
+		go func() { result <- hold.Downgrade(t.Context(), entryOf(hold)) }()
+		for range 1000 {
+			check.Equal(t, hold.Owner(), owner, "Owner")
+			fx.m.Since("k", owner)
+		}
+		check.OK(t, <-result)
+		unlock(t, hold)
+	})
+}

@@ -71,10 +71,10 @@ func kind(req *Request) redlocktrace.Kind {
 	return redlocktrace.KindLock
 }
 
-// won ends the call, which has h from now on. h.mu is held, so what happens to h is told later.
+// won ends the call, which has h from now on. h.d.mu is held, so what happens to h is told later.
 func (t *callTrace) won(h *Hold) {
 	e := redlocktrace.CallDone{
-		Outcome: redlocktrace.OutcomeAcquired, Owner: h.Owner(), Token: h.token, Slot: h.Slot(),
+		Outcome: redlocktrace.OutcomeAcquired, Owner: h.d.owner.ID, Token: h.token, Slot: h.Slot(),
 		Validity: max(0, h.d.m.left(h.d.state.Until)),
 	}
 	if got := h.trace.call; got != t {
@@ -242,7 +242,7 @@ func (t *callTrace) hold() *holdTrace {
 
 // aboutLocked says which hold an event is about.
 func (h *Hold) aboutLocked() redlocktrace.Hold {
-	return redlocktrace.Hold{Call: h.trace.call.about, Owner: h.Owner(), Token: h.token, Slot: h.Slot()}
+	return redlocktrace.Hold{Call: h.trace.call.about, Owner: h.d.owner.ID, Token: h.token, Slot: h.Slot()}
 }
 
 // endedLocked tells that h has ended.

@@ -70,10 +70,10 @@ func stamp(since int64) time.Time {
 	return time.UnixMicro(since)
 }
 
-// enters tells of the round that is to confirm to the call that it has entered h again.
+// enters tells of the round that is to confirm to the call that it has entered h again. h.d.mu is held.
 func (t *callTrace) enters(h *Hold) *roundTrace {
 	return t.asked(redlocktrace.Round{Try: t.nextTry(), Number: 1, Ask: redlocktrace.AskEnter},
-		redlocktrace.Asked{Owner: h.Owner(), Masters: h.d.m.namesOf(h.d.m.All.Set())})
+		redlocktrace.Asked{Owner: h.d.owner.ID, Masters: h.d.m.namesOf(h.d.m.All.Set())})
 }
 
 // handedOffLocked tells of a hand-off from master i.
