@@ -147,6 +147,9 @@ func (c *Attempt) takeOver(conf *Config, now clock.Instant, ev *Event, out *Effe
 	}
 	c.revalue(conf, now)
 	c.Want.Lease = min(c.Want.Lease, ev.Wish.Lease) // a longer one would count late votes for more than was granted
+	for i := range c.Rounds {
+		c.Rounds[i].Lease = min(c.Rounds[i].Lease, ev.Wish.Lease) // nor do late answers to its last caller's renewals
+	}
 	c.Token, c.Spare = c.Token+1, c.Spare-1
 	c.Entries = append(c.Entries, Entry{Key: ev.Key, Wish: ev.Wish})
 	c.begin(conf, now, ev)
