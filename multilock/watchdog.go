@@ -112,6 +112,8 @@ func (w *watchdog) run() {
 			w.catchUp(so - asleep)
 			asleep = so
 			w.m.wakeHolds()
+		} else {
+			asleep = min(asleep, so) // it falls where the wall clock tells it, and is set back
 		}
 		w.m.reportLosses(lossesFor)
 		due, lease, next := w.take()

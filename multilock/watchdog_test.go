@@ -137,11 +137,14 @@ func TestRenewalsAreMadeInOrder(t *testing.T) {
 	})
 }
 
+// slept is how long the machine has been suspended, as the clients of asleep see it.
+var slept atomic.Int64
+
 // asleep runs f with a client, and a function that has holds end by a suspend: their validity is over, and no
 // timer has moved. It is no parallel test: what others know of suspends changes.
 func asleep(t *testing.T, f func(t *testing.T, fx *fixture, suspend func(...*Hold))) {
 	t.Helper()
-	var slept atomic.Int64
+	slept.Store(0)
 	suspended = func() time.Duration { return time.Duration(slept.Load()) }
 	defer func() { suspended = clock.Suspended }()
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -182,6 +185,22 @@ func TestSuspend(t *testing.T) {
 		}
 		unlock(t, goesOn)
 		fx.wantNothing(t, "then", fx.m)
+	})
+}
+
+// Where the time asleep is told by the wall clock, a clock that was set back hides no suspend that follows.
+func TestSuspendAfterTheClockWasSetBack(t *testing.T) {
+	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+		hold := fx.take(t, fx.m, "k")
+		e := entryOf(hold)
+		slept.Add(-2 * int64(time.Hour))
+		time.Sleep(2 * suspendWatch)
+		synctest.Wait()
+		e.wantAlive(t)
+		suspend(hold)
+		time.Sleep(suspendWatch)
+		synctest.Wait()
+		e.wantEnded(t, poll.ErrLost)
 	})
 }
 
