@@ -113,6 +113,25 @@ func TestForgedHandOffs(t *testing.T) {
 	}
 }
 
+// Such a one can name an owner that never was as well. Its release hands the lock on, but not with the forger's token.
+func TestForgedHandOffToNobody(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Second, 0, 1, 2)
+		call := begin(t, fx.m, patient("k"))
+		time.Sleep(time.Second + time.Microsecond)
+		call.wantWaiting(t, "when the lease has just ended")
+		before := time.Now()
+		for i := range 3 {
+			fx.m.HandedOff(i, script.HandOff{Owner: fx.m.All.ID + ":r999", Round: 1, Token: script.MaxToken - 1, Key: "k"})
+		}
+		next := call.wantHold(t, "after forged hand-offs")
+		if token := next.Token(); token > before.Add(time.Hour).UnixMicro() {
+			t.Errorf("token %d, want the time: the forger's is not to be read", token)
+		}
+		unlock(t, next)
+	})
+}
+
 // What somebody wants before its owner knows that it has it is not kept: the masters have granted it by then.
 func TestWantedBeforeItIsHeld(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {

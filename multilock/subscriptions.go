@@ -70,7 +70,7 @@ func (m *Masters) HandedOff(i int, h script.HandOff) {
 		defer m.All.Witness.Message(i, h)()
 	}
 	if d := m.owners.find(h.Owner); d == nil || d.key != h.Key {
-		m.All.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner, h.Token), poll.Nobody{}, i)
+		m.All.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner), poll.Nobody{}, i)
 	} else {
 		d.handedOff(i, h)
 	}

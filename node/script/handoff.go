@@ -60,9 +60,10 @@ func Keeps(owner string) bool {
 
 // ReleaseOfAny returns the release of a lock that an owner may have alone or share. It may have been a
 // writer when the lock was handed to it, and a reader when it was released: of the releases that a
-// master has not answered only the last is sent again, so that must free either.
-func ReleaseOfAny(key, owner string, token int64) *Command {
-	return NewReader(key, owner).Release(token, 0) // it frees also what a reader has alone
+// master has not answered only the last is sent again, so that must free either. It raises no fencing counter:
+// whatever gave the owner the lock did, and the token of a message may be made up.
+func ReleaseOfAny(key, owner string) *Command {
+	return NewReader(key, owner).Release(1, 0) // it frees also what a reader has alone
 }
 
 // HandOffChannel is where a client is told of hand-offs, as queue.lua has it. client is the

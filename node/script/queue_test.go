@@ -122,7 +122,7 @@ func TestStrayHandOff(t *testing.T) {
 			if !ok || got != want {
 				t.Errorf("DecodeHandOff(%q) = %+v, %v, want %+v", message, got, ok, want)
 			}
-			if a := h.run(ReleaseOfAny(got.Key, got.Owner, got.Token)); a.Outcome != Done {
+			if a := h.run(ReleaseOfAny(got.Key, got.Owner)); a.Outcome != Done {
 				t.Errorf("release of %+v: answered %+v, want Done", got, a)
 			}
 		})
