@@ -69,9 +69,10 @@ func (m *Masters) HandedOff(i int, h script.HandOff) {
 	if m.All.Witness != nil {
 		defer m.All.Witness.Message(i, h)()
 	}
-	if d := m.owners.find(h.Owner); d == nil || d.key != h.Key {
+	switch d := m.owners.find(h.Owner); {
+	case d == nil:
 		m.All.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner), poll.Nobody{}, i)
-	} else {
+	case d.key == h.Key: // else it is forged
 		d.handedOff(i, h)
 	}
 }
