@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,6 +145,31 @@ func TestForgedHandOffToNobody(t *testing.T) {
 			t.Errorf("token %d, want the time: the forger's is not to be read", token)
 		}
 		unlock(t, next)
+	})
+}
+
+// However many hand-offs to nobody are made up, a master that does not answer is owed few releases, before and after it
+// counts as down.
+func TestFloodOfForgedHandOffs(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		before := fx.Master(0).Calls("EVALSHA")
+		fx.Master(0).Freeze()
+		for n := range 100_000 {
+			if n == 50_000 {
+				time.Sleep(2 * timeout)
+			}
+			fx.m.HandedOff(0, script.HandOff{Owner: fmt.Sprintf("%s:r9%d", fx.m.All.ID, n), Round: 1, Token: 9, Key: "k"})
+		}
+		fx.Master(0).Thaw()
+		time.Sleep(lease)
+		if n := fx.Master(0).Calls("EVALSHA") - before; n == 0 || n > mostStrays {
+			t.Errorf("it was sent %d releases, want %d at most", n, mostStrays)
+		}
+		fx.m.HandedOff(0, script.HandOff{Owner: fx.m.All.ID + ":r8", Round: 1, Token: 9, Key: "k"})
+		synctest.Wait()
+		if n := fx.Master(0).Calls("EVALSHA") - before; n != mostStrays+1 {
+			t.Errorf("later it was sent %d, want one more", n)
+		}
 	})
 }
 

@@ -11,7 +11,7 @@ import "example.com/redlock/clock"
 // Once some have waited for [Config.Timeout], no more holds are asked of the master
 // than it has room for: what would wait in vain is answered Unsent at once, and leaves nothing there that
 // must be released. Renewals are still taken, and so are releases, without a bound of their own: each
-// follows a command that was let in.
+// follows a command that was let in, or a message, of which the client answers few at a time.
 type pace struct {
 	window  int           // how many calls may be under way
 	changed clock.Instant // when it did last, while wary
