@@ -10,7 +10,8 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// maxEvents bounds those that wait to be told: some hundred locks.
+// maxEvents bounds those that wait to be told: some hundred locks. What says how things stand, and may not be said again
+// for days, has as much room once more.
 const maxEvents = 10_000
 
 // Tracer has the events of a client that are still to be told. A nil Tracer is that of a client that
@@ -53,11 +54,16 @@ func Tell[E any](t *Tracer, f func(E), e E) {
 	if f == nil {
 		return
 	}
+	room := maxEvents
+	switch any(f).(type) {
+	case func(redlocktrace.MasterChanged), func(redlocktrace.SetsOverlap):
+		room *= 2
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-	case len(t.events) >= maxEvents:
+	case len(t.events) >= room:
 		t.missed++
 	default:
 		t.keepLocked(func() { f(e) })

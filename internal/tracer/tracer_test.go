@@ -56,6 +56,28 @@ func TestSlowFunctionMisses(t *testing.T) {
 	})
 }
 
+// What says how things stand is told although there is no room: whoever keeps it would be wrong until it changes again.
+func TestSlowFunctionMissesNoState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trace, told, let := slow()
+		trace.MasterChanged = func(e redlocktrace.MasterChanged) { *told = append(*told, e.State) }
+		trace.SetsOverlap = func(e redlocktrace.SetsOverlap) { *told = append(*told, e.Other) }
+		tr := New(trace, "uuid", nil, time.Second)
+		start(tr, 0, 1)
+		synctest.Wait() // it hangs
+		start(tr, 1, maxEvents+8)
+		Tell(tr, trace.MasterChanged, redlocktrace.MasterChanged{State: redlocktrace.StateDown})
+		Tell(tr, trace.SetsOverlap, redlocktrace.SetsOverlap{Other: "other"})
+		close(let)
+		synctest.Wait()
+		want := []any{"missed7", redlocktrace.StateDown, "other"}
+		if n := len(*told) - len(want); n != maxEvents+1 || !slices.Equal((*told)[n:], want) {
+			t.Errorf("told %d events, the last of them %v, want %d and %v", len(*told), (*told)[max(0, n):], maxEvents+1+len(want), want)
+		}
+		tr.Close()
+	})
+}
+
 // Close waits for a function, but not forever, and nothing is told after it.
 func TestCloseOfASlowFunction(t *testing.T) {
 	for _, tt := range []struct {
