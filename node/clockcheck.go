@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -92,7 +93,7 @@ func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict) {
 		if !c.unsteady() {
 			found = ranAhead
 		}
-		c.ahead += gain
+		c.ahead = min(c.ahead, math.MaxInt64-gain) + gain // or it would overflow
 		c.gained = s.told.Sub(c.reference.told) - s.sent.Sub(c.reference.read)
 		c.reference, c.steadyAt = s, s.read.Add(recovery)
 		return found

@@ -66,6 +66,18 @@ func TestClockCheckOfOneSample(t *testing.T) {
 	}
 }
 
+// A master that tells of the year 2242 now and then has run ahead by more than can be counted, and is no steadier for it.
+func TestClockCheckOfWildTimes(t *testing.T) {
+	var p clockCheck
+	for i, told := range []int64{1, 1 << 33, 1, 1 << 33} {
+		now := here.Add(time.Duration(i) * time.Second)
+		p.add(sample{sent: now, read: now, told: time.Unix(told, 0)}, time.Minute)
+		if want := i > 0; p.unsteady() != want {
+			t.Errorf("sample %d: unsteady %v, want %v", i+1, !want, want)
+		}
+	}
+}
+
 // allPairs compares each sample with all since the last gain that was found.
 type allPairs struct{ seen []sample }
 

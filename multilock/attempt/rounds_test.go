@@ -119,6 +119,7 @@ func TestLag(t *testing.T) {
 		{"one in steps", 3, []gain{{0, 3, 0}, {0, 2, 0}, {1, 5, 5}}},
 		{"five", 5, []gain{{0, 5, 0}, {1, 6, 0}, {2, 7, 5}, {3, 2, 1}}},
 		{"twice", 3, []gain{{0, 5, 0}, {1, 5, 5}, {0, 7, 0}, {1, 7, 7}}},
+		{"more than can be counted", 3, []gain{{0, 1 << 62, 0}, {0, 1 << 62, 0}, {1, 5, 5}}},
 		{"not at one time", 3, []gain{{0, 5, 0}, {0, 0, 0}, {1, 5, 0}, {1, 0, 0}, {2, 5, 0}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
