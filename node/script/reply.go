@@ -2,6 +2,7 @@ package script
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"time"
 
@@ -43,7 +44,7 @@ func (c *Command) decode(reply any) (a Answer, ok bool) {
 	case c.verb == renewing:
 		return renewed(list, len(c.holds))
 	case c.slots > 0:
-		return looked(list, c.slots)
+		return looked(reply, c.slots)
 	case c.verb == inspecting:
 		return inspected(list)
 	}
@@ -128,13 +129,14 @@ func inspected(list []any) (a Answer, ok bool) {
 }
 
 // looked reads what inspect.lua says of n slots.
-func looked(list []any, n int) (a Answer, ok bool) {
-	if a.Outcome = Done; len(list) > 3*n || !rows(list, &a.Slots, "Slot", "Left", "Queue") {
+func looked(reply any, n int) (a Answer, ok bool) {
+	list, _ := reply.([]any)
+	if a.Outcome = Done; len(list) > 3*n || !rows(reply, &a.Slots, "Slot", "Left", "Queue") {
 		return a, false
 	}
 	next := 0
 	for i, s := range a.Slots {
-		if s.Slot < next || s.Slot >= n || s.Left < -2 || s.Queue < 0 {
+		if s.Slot < next || s.Slot >= n || s.Left < -2 || s.Queue < 0 || s.Queue > math.MaxInt32 {
 			return a, false
 		}
 		next = s.Slot + 1

@@ -1,13 +1,36 @@
 package script
 
 import (
+	"math"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
+
+// TestLookTakesAListOnly: what is no list of slots does not say that all of them are free, nor do more wait than there can
+// be.
+func TestLookTakesAListOnly(t *testing.T) {
+	slot := func(queue int64) any { return []any{int64(1), int64(-2), queue} }
+	for _, tt := range []struct {
+		reply any
+		want  Outcome
+	}{
+		{[]any{}, Done},
+		{slot(math.MaxInt32), Done},
+		{slot(math.MaxInt32 + 1), Failed},
+		{slot(math.MaxInt64), Failed},
+		{int64(1), Failed},
+		{"OK", Failed},
+		{nil, Failed},
+	} {
+		check.Equal(t, Look("k", 2).Decode(tt.reply).Outcome, tt.want, "what %v means", tt.reply)
+	}
+}
 
 // TestUnexpectedReplies: whatever a master answers, its type, its length and its beginning are told, and no more; and
 // so it is with its errors.
