@@ -331,7 +331,7 @@ func (p *stander) wake() {
 // A caller goes first to the slot that the client gave back last, if none of the client's waits, as it is
 // likely to be free; and looks first otherwise. The one that has waited the longest looks again from time to
 // time, and goes to one more slot each time: so nobody that came later overtakes it for long, whichever slots
-// are held for long.
+// are held for long. So does a caller that stands nowhere any more, as what it won ended before it could take it.
 func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 	s, req := m.semaphoreOf(w.line), &w.req
 	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), hint: -1}
@@ -366,7 +366,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 			continue
 		case <-again.C:
 			again.Reset(m.lookIn())
-			if looked == nil && req.Permits > 1 && m.isFirst(w) {
+			if looked == nil && (len(p.stands) == 0 || req.Permits > 1 && m.isFirst(w)) {
 				looked, first = s.ask(req.Permits), false
 			}
 			continue

@@ -144,6 +144,34 @@ func TestAHintIsFollowedOnce(t *testing.T) {
 	})
 }
 
+// A caller whose permit has ended before it came to take it asks for another one, and not in a hurry.
+func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		req := request("k")
+		req.Permits = 1
+		held := fx.lock(t, req)
+		req = patient("k")
+		req.Permits = 1
+		c := begin(t, fx.m, req)
+		p := fx.m.semaphores[script.Slots("k")].standing[0]
+		d := p.stands[0].d
+		d.mu.Lock()
+		d.decided = make(chan struct{}, 1) // it is held up, and hears nothing
+		d.mu.Unlock()
+		unlock(t, held)
+		wantWon(t, "the slot is given back", d)
+		time.Sleep(lease)
+		before := fx.calls()
+		p.wake()
+		c.wantWaiting(t, "its permit has ended")
+		time.Sleep(time.Second)
+		unlock(t, c.wantHold(t, "a second later"))
+		if got := (fx.calls() - before) / 3; got > 5 {
+			t.Errorf("%d script calls on each master, want 5 at most", got)
+		}
+	})
+}
+
 // The owner of one slot does not have the semaphore: nobody is named.
 func TestNobodyHasTheSemaphore(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
