@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -86,6 +88,31 @@ func TestPools(t *testing.T) {
 		if n := pools[0].ActiveCount() - pools[0].IdleCount(); n != 1 {
 			t.Errorf("%d connections of the pool are in use, want that of the PING", n)
 		}
+	})
+}
+
+// TestASecondCloseDoesNothing: a Close beside another one leaves it what it needs to give back the holds: connections can
+// still be made.
+func TestASecondCloseDoesNothing(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		c := open(t, fleet, redlock.Config{
+			Masters: []string{"m-0", "m-1", "m-2"},
+			Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
+				return fleet.Master(int(address[2] - '0')).Dial(ctx)
+			},
+		})
+		lock(t, t.Context(), c, "a")
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		go c.TryLock(t.Context(), "b") // which the first waits for
+		synctest.Wait()
+		first := make(chan error, 1)
+		go func() { first <- c.Close() }()
+		synctest.Wait()
+		check.OK(t, c.Close(), "the second Close")
+		fleet.Master(0).Thaw()
+		fleet.Master(0).KillClients()
+		expect(t, "the first Close", <-first, redlock.ErrNoQuorum)
+		check.Equal(t, fleet.Master(0).Holder("a"), "", "the holder at a master to which the client had to connect again")
 	})
 }
 

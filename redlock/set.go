@@ -3,6 +3,7 @@ package redlock
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -16,6 +17,7 @@ type set struct {
 	cfg     Config
 	masters *multilock.Masters
 	own     []*redis.Pool // closed with the client
+	closed  atomic.Bool   // close was called
 }
 
 // newSet makes one of several sets, or the only one.
@@ -40,7 +42,11 @@ func newSet(cfg Config, part clients.Part) (*set, error) {
 	return s, nil
 }
 
+// close closes the client. A second call does nothing: the first may not be over, and still needs the pools.
 func (s *set) close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
 	inNumbers.closed(s)
 	err := s.masters.Close()
 	for _, pool := range s.own {
