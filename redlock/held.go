@@ -166,7 +166,7 @@ func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
 	}))
 }
 
-// pause lets some time pass before masters that did not agree are asked anew.
+// pause lets some time pass before masters are asked anew that did not agree, or whose votes did not last.
 func pause(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Millisecond)
 	defer cancel()

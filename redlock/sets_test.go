@@ -382,3 +382,41 @@ func TestASickSetCostsOthersNothing(t *testing.T) {
 		})
 	}
 }
+
+// TestALeaseThatIsTooShortIsNotAskedForInAHurry: where the hold of a name that moves is lost in the first set before its
+// caller has it in the second, the caller starts over after a pause.
+func TestALeaseThatIsTooShortIsNotAskedForInAHurry(t *testing.T) {
+	for what, taken := range map[string]bool{"the second is free": false, "somebody else has the second": true} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+				f := startFleets(t, "a", "b")
+				s := f.open(t, redlock.Config{}, "a", "b")
+				use(t, s, "n")
+				calls := func() (n int64) {
+					for _, fleet := range f {
+						for _, m := range fleet.Masters() {
+							n += m.Calls("EVALSHA")
+						}
+					}
+					return n
+				}
+				for id, fleet := range f {
+					each(fleet, 0, 3, func(m *redlocktest.Master) {
+						if m.Delay(2 * time.Millisecond); taken && id == "b" {
+							m.HSet("n", another, "1")
+						}
+					})
+				}
+				time.Sleep(time.Minute) // the client knows how long a round trip takes
+				before := calls()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := s.Lock(ctx, "n", redlock.Lease(7*time.Millisecond))
+				expect(t, "Lock", err, context.DeadlineExceeded)
+				if got := calls() - before; got > 400 {
+					t.Errorf("%d script calls in a second, want 400 at most", got)
+				}
+			})
+		})
+	}
+}

@@ -76,6 +76,9 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 				return nil
 			}
 			refused = 0
+			if giveBack(ctx, holds); wait {
+				pause(ctx) // or the masters would be asked again and again for a lease that is too short
+			}
 		}
 		if why, taken := errors.AsType[*poll.MajorityError](err); !wait || taken && ctx.Err() != nil {
 			giveBack(ctx, holds)
@@ -97,6 +100,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		case errors.Is(gone, ErrClosed):
 			return gone
 		}
+		pause(ctx)
 	}
 }
 
