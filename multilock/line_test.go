@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/multilock/poll"
@@ -61,6 +62,30 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 			}
 		}
 		second.wantWaiting(t, "behind the holder")
+	})
+}
+
+// The caller behind one that leaves asks all masters at once, also one that gets no release, since it was down.
+func TestTheNextCallerAsksAMasterThatIsBack(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Hour, 0, 1, 2)
+		m := fx.another(t)
+		deafen(m)
+		fx.Master(2).Kill()
+		synctest.Wait()
+		first := begin(t, m, patient("k"))
+		begin(t, m, patient("k"))
+		fx.Master(2).RestartWithData()
+		for m.All.Nodes[2].Down() {
+			time.Sleep(time.Millisecond)
+			synctest.Wait()
+		}
+		check.Equal(t, fx.queues()[2], "", "who waits at the master that is back")
+		first.cancel()
+		synctest.Wait()
+		if got := fx.queues()[2]; got == "" {
+			t.Error("nobody waits at the master that is back, want the next caller")
+		}
 	})
 }
 

@@ -104,6 +104,13 @@ func (d *driver) send(msg *message, gathered bool) {
 	if msg.cmd != nil {
 		d.m.All.Deliver(msg.cmd, msg.at, msg.to, gathered)
 	}
+	if msg.ahead { // those who ask first ask the other masters, too
+		for i, n := range d.m.All.Nodes {
+			if !msg.at.Has(i) {
+				n.Flush()
+			}
+		}
+	}
 	if msg.unkept {
 		d.m.unkeep(d)
 	}
