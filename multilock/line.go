@@ -195,7 +195,7 @@ func (m *Masters) soon(key string) time.Duration {
 	if !h.d.state.Due || h.d.state.Want.Shared {
 		return 0
 	}
-	if left := max(0, clock.Until(h.d.state.RenewAt)); left <= m.conf.TopUp {
+	if left := max(0, m.left(h.d.state.RenewAt)); left <= m.conf.TopUp {
 		return left + m.conf.TopUp
 	}
 	return 0

@@ -119,25 +119,31 @@ func TestCostOfAHandOver(t *testing.T) {
 	}
 }
 
-// A renewal that is due soon takes along who begins to wait for the lock meanwhile, and has asked nobody yet.
+// A renewal that is due soon takes along who begins to wait for the lock meanwhile, and has asked nobody yet. It is due
+// by the client's clock that counts for how long the machine stood still.
 func TestARenewalTakesCallersAlong(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		holder := fx.take(t, fx.another(t), "k")
-		c := begin(t, fx.m, patient("k"))
-		time.Sleep(time.Second)
-		unlock(t, holder)
-		hold, next := c.wantHold(t, "handed off"), begin(t, fx.m, patient("k"))
-		before := strings.Join(fx.queues(), "")
-		time.Sleep(attempt.Usual.TopUp)
-		synctest.Wait()
-		for i, q := range fx.queues() {
-			if before != "" || !strings.HasPrefix(q, fx.m.owners.client) {
-				t.Errorf("queue of m%d = %q with the renewal, and there was %q before; want the caller then, and nobody before", i+1, q, before)
-			}
-		}
-		next.cancel()
-		unlock(t, hold)
-	})
+	for _, missed := range []time.Duration{0, time.Minute} {
+		t.Run(fmt.Sprint(missed), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				fx.m.lag.missed.Store(int64(missed))
+				holder := fx.take(t, fx.another(t), "k")
+				c := begin(t, fx.m, patient("k"))
+				time.Sleep(time.Second)
+				unlock(t, holder)
+				hold, next := c.wantHold(t, "handed off"), begin(t, fx.m, patient("k"))
+				before := strings.Join(fx.queues(), "")
+				time.Sleep(attempt.Usual.TopUp)
+				synctest.Wait()
+				for i, q := range fx.queues() {
+					if before != "" || !strings.HasPrefix(q, fx.m.owners.client) {
+						t.Errorf("queue of m%d = %q with the renewal, and there was %q before; want the caller then, and nobody before", i+1, q, before)
+					}
+				}
+				next.cancel()
+				unlock(t, hold)
+			})
+		})
+	}
 }
 
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
