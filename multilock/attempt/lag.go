@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"math"
 	"time"
 
 	"example.com/redlock/quorum"
@@ -24,7 +23,7 @@ type Lag struct {
 
 // Gained notes that the clock of master i has gained d, at most, and returns what that adds to Missed.
 func (l *Lag) Gained(conf *Config, i int, d time.Duration) time.Duration {
-	l.More[i] = min(l.More[i], math.MaxInt64-d) + d // or it would overflow
+	l.More[i] = min(l.More[i], 1<<63-1-d) + d // or it would overflow
 	last := quorum.Term(l.More[:conf.Masters])
 	if last < 0 {
 		return 0
