@@ -21,24 +21,20 @@ type HandOff struct {
 	Round uint64 // of the last entry that the master had of Owner, see [Owner.Round]; 0: the lock is left to Redisson's clients for a moment
 	Token int64  // fencing counter
 	Key   string
-	Mode  Mode
 }
 
 // DecodeHandOff reads what queue.lua publishes: owner, round, token and key. Behind the token of a
-// reader is ":shared".
+// reader is ":shared", which says nothing that its owner does not know.
 func DecodeHandOff(payload string) (HandOff, bool) {
 	words := strings.SplitN(payload, " ", 4)
 	if len(words) != 4 || words[0] == "" || words[3] == "" {
 		return HandOff{}, false
 	}
-	counter, shared := strings.CutSuffix(words[2], ":"+SharedHolder)
+	counter := strings.TrimSuffix(words[2], ":"+SharedHolder)
 	h := HandOff{Owner: words[0], Key: words[3]}
 	var err1, err2 error
 	h.Round, err1 = strconv.ParseUint(words[1], 10, 64)
 	h.Token, err2 = strconv.ParseInt(counter, 10, 64)
-	if shared {
-		h.Mode = Shared
-	}
 	if err1 != nil || err2 != nil || h.Token < 0 || h.Token > MaxToken {
 		return HandOff{}, false
 	}
