@@ -122,18 +122,24 @@ func (h *Hold) tell() {
 // release is still to be sent.
 func (m *Masters) over(h *Hold) {
 	h.d.mu.Lock()
-	bound, why := h.bound, h.d.state.Why
+	why := h.d.state.Why
 	h.d.mu.Unlock()
-	lost := why == attempt.Expired || why == attempt.Lost
-	if bound != nil && lost {
-		bound.lose(h.cause)
-	}
 	m.forget(h)
 	if why != attempt.NotEnded && !m.canBeTold() {
 		m.freed(h.d.key)
 	}
 	if name, slot := script.SlotOf(h.d.key); slot >= 0 {
 		m.gaveBack(name, slot)
+	}
+}
+
+// loseBound ends the hold that h is bound to, if h was lost.
+func (h *Hold) loseBound() {
+	h.d.mu.Lock()
+	bound, why := h.bound, h.d.state.Why
+	h.d.mu.Unlock()
+	if bound != nil && (why == attempt.Expired || why == attempt.Lost) {
+		bound.lose(h.cause)
 	}
 }
 

@@ -42,19 +42,24 @@ func (d *driver) postLocked(msg message) { d.out.messages = append(d.out.message
 // busyLocked reports whether something is being sent, or waits for that: whoever put it there flushes.
 func (d *driver) busyLocked() bool { return d.out.sending || len(d.out.messages) > 0 }
 
-// flush sends what is in the outbox, unless somebody else does. The log is told of the hold after that: what handles it
-// may give the hold back, and wait until the release is sent.
+// flush sends what is in the outbox, unless somebody else does. The other of two holds that are one ends after that, and
+// the log is told: what handles it may give either back, and wait until the release is sent.
 func (d *driver) flush() {
-	switch last := d.sendAll(); {
+	last, round := d.sendAll()
+	if round.reports {
+		d.m.report(d.line(), round.outage)
+	}
+	switch {
 	case last.ended:
+		last.hold.loseBound()
 		d.m.reportEnd(last.hold)
 	case last.hold != nil:
 		d.m.reportRenewal(last.hold)
 	}
 }
 
-// sendAll returns the last message about a hold.
-func (d *driver) sendAll() (last message) {
+// sendAll returns the last message about a hold, and the last about a round.
+func (d *driver) sendAll() (last, round message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.out.sending && len(d.out.messages) > 0 {
@@ -65,6 +70,9 @@ func (d *driver) sendAll() (last message) {
 			if d.send(&messages[i], gathered); messages[i].hold != nil {
 				last = messages[i]
 			}
+			if messages[i].reports {
+				round = messages[i]
+			}
 		}
 		d.mu.Lock()
 		d.out.sending, d.out.begun = false, true
@@ -73,7 +81,7 @@ func (d *driver) sendAll() (last message) {
 		}
 		d.wakeLocked()
 	}
-	return last
+	return last, round
 }
 
 // sentLocked returns a channel that is closed when something was sent next.
@@ -113,9 +121,6 @@ func (d *driver) send(msg *message, gathered bool) {
 	}
 	if msg.unkept {
 		d.m.unkeep(d)
-	}
-	if msg.reports {
-		d.m.report(d.line(), msg.outage)
 	}
 	if msg.ended {
 		d.m.over(msg.hold)
