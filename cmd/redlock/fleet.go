@@ -133,18 +133,27 @@ func asFlags(err error, leaseFlag string, from origins) string {
 	).Replace(err.Error())
 }
 
-// openToLook returns a client that takes no locks, so the lease only has to be long enough for the
-// node timeout. It logs nothing unless asked to, since the answers say what is wrong with a master.
-func (f *fleetFlags) openToLook(from origins, stderr io.Writer) (*redlock.Client, error) {
-	lease := time.Duration(f.MaxLease)
-	if lease == 0 {
-		lease = max(defaultLease, 10*time.Duration(f.NodeTimeout))
+// lookLease returns the lease of a client that takes no locks: it only has to be long enough for the node timeout, and
+// no longer than the guard.
+func (f *fleetFlags) lookLease() time.Duration {
+	if f.MaxLease > 0 {
+		return time.Duration(f.MaxLease)
 	}
+	lease := max(defaultLease, 10*time.Duration(f.NodeTimeout))
+	if f.RestartGuard > 0 {
+		lease = min(lease, time.Duration(f.RestartGuard))
+	}
+	return lease
+}
+
+// openToLook returns a client that takes no locks. It logs nothing unless asked to, since the answers say what is
+// wrong with a master.
+func (f *fleetFlags) openToLook(from origins, stderr io.Writer) (*redlock.Client, error) {
 	if !f.Verbose {
 		stderr = io.Discard
 	}
 	f.onlyLooks = true
-	return f.open(lease, "max-lease", from, stderr)
+	return f.open(f.lookLease(), "max-lease", from, stderr)
 }
 
 // logger returns a logger that writes warnings, or everything with --verbose.

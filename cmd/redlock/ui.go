@@ -38,7 +38,7 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	if u.Limit < 1 {
 		return fail(exitUsage, "--limit: %d is not a number from 1 on", u.Limit)
 	}
-	examined, err := u.config(defaultLease, from, io.Discard)
+	examined, err := u.config(u.lookLease(), from, io.Discard)
 	if err != nil {
 		return err
 	}

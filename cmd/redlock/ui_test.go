@@ -311,3 +311,22 @@ func TestPageWithinAPrefix(t *testing.T) {
 		}
 	})
 }
+
+// TestLookWithShortSettings: what only looks, and the page's examination, work with settings that clients of a short
+// lease have.
+func TestLookWithShortSettings(t *testing.T) {
+	for _, setting := range []string{"REDLOCK_RESTART_GUARD=10s", "REDLOCK_MAX_LEASE=10s"} {
+		t.Run(setting, func(t *testing.T) {
+			t.Parallel()
+			fleet := redlocktest.Start(t, 3)
+			env := []string{"REDLOCK_MASTERS=" + strings.Join(fleet.URLs(), ","), setting}
+			command(t, "list").env(env...).start().wantCode(exitNo)
+			page := command(t, "ui", "--listen=127.0.0.1:0").env(env...).start()
+			eventually(t, "the page is served", func() bool { return strings.HasSuffix(page.stdout.String(), "\n") })
+			answer, err := http.Post(strings.TrimSpace(page.stdout.String())+"doctor", "", nil)
+			check.OK(t, err)
+			defer answer.Body.Close()
+			check.Equal(t, answer.StatusCode, http.StatusOK, "the examination")
+		})
+	}
+}
