@@ -214,7 +214,7 @@ func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock way) 
 		select {
 		case <-time.After(tryAgain):
 		case <-ctx.Done():
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ctx.Err(), err)
 		}
 	}
 }

@@ -53,6 +53,9 @@ func TestWhole(t *testing.T) {
 				if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 					t.Errorf("whole = %v, want %v", err, c.want)
 				}
+				if c.took == time.Minute && codeOf(err) != exitTaken {
+					t.Errorf("whole = %v, exit code %d, want %d", err, codeOf(err), exitTaken)
+				}
 				if took := time.Since(start); took != c.took {
 					t.Errorf("whole took %v, want %v", took, c.took)
 				}
