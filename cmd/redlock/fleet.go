@@ -102,6 +102,9 @@ func (f *fleetFlags) env(from origins) []string {
 			env = append(env, one.variable+"="+one.value)
 		}
 	}
+	if f.PasswordFile != "" && from.onLine("password-file") {
+		env = append(env, "REDLOCK_PASSWORD=") // this one's cannot be used together with the file
+	}
 	return env
 }
 

@@ -211,6 +211,7 @@ func TestTLS(t *testing.T) {
 		{name: "flags", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.crt"), "--tls-key", path("client.key")}, env: with},
 		{name: "key in the certificate's file", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem")}, env: with},
 		{name: "another name of the server", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem"), "--tls-server-name", "redis.test"}, env: with},
+		{name: "password's file beside its variable", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem"), "--password-file", path("password")}, env: "REDLOCK_PASSWORD=another-sesame"},
 		{name: "file", flags: []string{"--config", path("redlock.toml")}},
 		{name: "file of the environment", env: "REDLOCK_CONFIG=" + path("redlock.toml")},
 		{
