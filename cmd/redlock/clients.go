@@ -208,12 +208,14 @@ type clientsJSON struct {
 
 type setJSON struct {
 	Set     string `json:"set"`
+	Label   string `json:"label"` // sets of the same masters may differ in leases
 	Masters int    `json:"masters"`
 	Clients int    `json:"clients"`
 }
 
 type pairJSON struct {
 	Sets   [2]string `json:"sets"`
+	Labels [2]string `json:"labels"`
 	Common int       `json:"common"` // masters that are in both
 	Known  bool      `json:"known"`  // whether all masters of both are
 	Meet   bool      `json:"meet"`   // each majority of one has a master in common with each of the other, as far as is known
@@ -225,13 +227,14 @@ func clientsReport(all []redlock.ClientInfo, sets []*setInUse) clientsJSON {
 	report.Clients = eachAs(all, func(c redlock.ClientInfo) *clientJSON { return clientAsJSON(&c) })
 	for _, s := range sets {
 		set := s.Terms.String()
-		report.Sets = append(report.Sets, setJSON{set, len(s.Terms.Masters), len(s.members)})
+		report.Sets = append(report.Sets, setJSON{set, s.label, len(s.Terms.Masters), len(s.members)})
 		for _, i := range s.members {
-			report.Clients[i].Set = set // another member may have other addresses for it
+			report.Clients[i].Set, report.Clients[i].Label = set, s.label // another member may have other addresses for it
 		}
 		for _, r := range s.relations {
-			both, meet := [2]string{r.other.Terms.String(), set}, !errors.Is(r.why, redlock.ErrOverlap)
-			report.Pairs = append(report.Pairs, pairJSON{both, r.common, r.known, meet, r.safe()})
+			both, labels := [2]string{r.other.Terms.String(), set}, [2]string{r.other.label, s.label}
+			meet := !errors.Is(r.why, redlock.ErrOverlap)
+			report.Pairs = append(report.Pairs, pairJSON{both, labels, r.common, r.known, meet, r.safe()})
 		}
 	}
 	return report

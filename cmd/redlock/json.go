@@ -24,7 +24,8 @@ type clientJSON struct {
 	Holds   int       `json:"holds"`
 	Waits   int       `json:"waits"`
 	Set     string    `json:"set"`
-	Masters int       `json:"masters"` // how many it uses
+	Label   string    `json:"label,omitempty"` // of the set; only of clients
+	Masters int       `json:"masters"`         // how many it uses
 	Lease   int64     `json:"max_lease_ms"`
 	Guard   int64     `json:"restart_guard_ms"` // 0: none
 	At      int       `json:"at,omitempty"`     // how many have its record; only of clients

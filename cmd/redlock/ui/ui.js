@@ -107,12 +107,11 @@ function showLocks(list) {
 
 function showClients(all, total) {
   const { sets, clients } = all;
-  const label = (set) => String.fromCharCode(65 + sets.findIndex((s) => s.set === set)).replace('@', 'other');
   $('#clients .rows').replaceChildren(table(heads.clients, clients.map((c) => row(c.name, c.host, c.pid, since(c.since),
     c.seen_ms > 30000 ? el('b', 'odd', span(c.seen_ms) + ': dead?') : span(c.seen_ms), c.holds, c.waits, `${c.at}/${c.masters}`,
-    label(c.set), c.version))));
-  $('#clients ul').replaceChildren(...sets.map((s) => el('li', 'soft', el('b', '', label(s.set)), `${count(s.clients, 'client')}: ${s.set}`)),
-    ...all.pairs.map((p) => el('li', 'bad', `${p.sets.map(label).join(' and ')} are not known to be safe together.`)));
+    c.label || 'other', c.version))));
+  $('#clients ul').replaceChildren(...sets.map((s) => el('li', 'soft', el('b', '', s.label), `${count(s.clients, 'client')}: ${s.set}`)),
+    ...all.pairs.map((p) => el('li', 'bad', `${p.labels.join(' and ')} are not known to be safe together.`)));
   const skipped = at.skip.at(-1), next = skipped + clients.length;
   turn('#clients', at.skip.length > 1 && (() => at.skip.pop()), next < total && (() => at.skip.push(next)));
   return !total ? 'Nobody uses these masters, or nobody keeps a record.' : clients.length < total ? `${skipped + 1} to ${next} of ${total}` : '';
