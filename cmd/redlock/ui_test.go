@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -328,5 +330,16 @@ func TestLookWithShortSettings(t *testing.T) {
 			defer answer.Body.Close()
 			check.Equal(t, answer.StatusCode, http.StatusOK, "the examination")
 		})
+	}
+}
+
+// TestNoEnd: the page takes the time left of a lock that never expires for what it is.
+func TestNoEnd(t *testing.T) {
+	found := regexp.MustCompile(`ms > (\S+)\) return 'no end'`).FindStringSubmatch(readFile(t, "ui/ui.js"))
+	check.Equal(t, len(found), 2, "what ui.js compares the time left with")
+	from, err := strconv.ParseFloat(found[1], 64)
+	check.OK(t, err)
+	if left := float64(never.Milliseconds()); left <= from || left > 2*from {
+		t.Errorf("no end is %v ms left, and ui.js says so from %v on", left, from)
 	}
 }

@@ -34,7 +34,7 @@ function table(heads, rows) {
 const row = (...cells) => ({ cells });
 
 function span(ms) {
-  if (ms > 1e15) return 'no end';
+  if (ms > 9e12) return 'no end';
   const s = ms / 1000;
   return s < 10 ? s.toFixed(1) + ' s' : s < 120 ? Math.floor(s) + ' s' : s < 7200 ? Math.floor(s / 60) + ' min' : s < 172800 ? Math.floor(s / 3600) + ' h' : Math.floor(s / 86400) + ' d';
 }
