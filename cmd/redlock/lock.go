@@ -100,11 +100,11 @@ func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan
 		says.Go(func() { f.sayWhy(ctx, client, plain) })
 	}
 	hold, err := f.lock(ctx, client, log)
-	release()
+	by := release()
 	says.Wait()
-	if by, ok := errors.AsType[signalled](context.Cause(ctx)); ok {
+	if by != nil {
 		// If the hold came just before the signal, closing the client releases it.
-		return nil, fail(signalCode(by.Signal), "%w while waiting for %s", by, f.quoted())
+		return nil, fail(signalCode(by), "%w while waiting for %s", signalled{by}, f.quoted())
 	}
 	if err != nil {
 		return nil, f.notAcquired(err, from)

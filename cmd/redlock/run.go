@@ -122,6 +122,9 @@ func (r *runCmd) grace() time.Duration {
 // underLock runs cmd until it or the hold ends. An error is what redlock itself has to report, not the
 // command.
 func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Signal, log *slog.Logger) (int, error) {
+	if by := endsAlready(signals); by != nil { // the terminal sent it to nobody else
+		return signalCode(by), fmt.Errorf("%w before the command started", signalled{by})
+	}
 	c, err := startChild(cmd, own)
 	if err != nil {
 		return startCode(err), err

@@ -202,17 +202,19 @@ type signalled struct{ os.Signal }
 func (s signalled) Error() string { return "ended by signal (" + s.String() + ")" }
 
 // untilSignal returns a context that ends at the first of signals that ends the program. release ends it, and
-// leaves further signals to others.
+// leaves further signals to others. It returns the signal that was taken, or nil.
 //
 // Goroutines: one. It ends with the context, and release waits for it.
-func untilSignal(signals <-chan os.Signal) (ctx context.Context, release func()) {
+func untilSignal(signals <-chan os.Signal) (ctx context.Context, release func() os.Signal) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var waits sync.WaitGroup
+	var taken os.Signal // perhaps as release ends the context, whose cause does not say so then
 	waits.Go(func() {
 		for {
 			select {
 			case sig := <-signals:
 				if endsWait(sig) {
+					taken = sig
 					cancel(signalled{sig})
 					return
 				}
@@ -221,7 +223,21 @@ func untilSignal(signals <-chan os.Signal) (ctx context.Context, release func())
 			}
 		}
 	})
-	return ctx, func() { cancel(nil); waits.Wait() }
+	return ctx, func() os.Signal { cancel(nil); waits.Wait(); return taken }
+}
+
+// endsAlready returns the first of the signals that came so far that ends the program, or nil.
+func endsAlready(signals <-chan os.Signal) os.Signal {
+	for {
+		select {
+		case sig := <-signals:
+			if endsWait(sig) {
+				return sig
+			}
+		default:
+			return nil
+		}
+	}
 }
 
 // bySignal ends the program as it should where a signal ended ctx; otherwise it returns nil.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -166,4 +169,26 @@ func startHold(t *testing.T, until, freed time.Duration, moved move) *fakeHold {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), ends, redlock.ErrLost)
 	t.Cleanup(cancel)
 	return &fakeHold{ctx: ctx, start: time.Now(), until: until, moved: moved}
+}
+
+// TestSignalAsTheLockArrives: a signal that ends the wait counts, whether it was taken when the wait was over, or not
+// looked at yet when the command was to start.
+func TestSignalAsTheLockArrives(t *testing.T) {
+	for range 1000 {
+		signals := make(chan os.Signal)
+		_, release := untilSignal(signals)
+		signals <- syscall.SIGTERM // taken
+		if by := release(); by != syscall.SIGTERM {
+			t.Fatalf("the wait took TERM, and its end says %v", by)
+		}
+	}
+	signals := make(chan os.Signal, 1)
+	signals <- syscall.SIGTERM
+	program, err := os.Executable()
+	check.OK(t, err)
+	cmd := exec.Command(program, "-test.run=^$")
+	code, err := new(runCmd).underLock(startHold(t, time.Hour, 0, move{}), cmd, true, signals, slog.New(slog.DiscardHandler))
+	if code != exitSignal+15 || err == nil || cmd.Process != nil {
+		t.Errorf("underLock = %d, %v; started: %t; want %d, an error, and no command", code, err, cmd.Process != nil, exitSignal+15)
+	}
 }
