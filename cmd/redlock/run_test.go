@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktest"
@@ -52,6 +53,23 @@ func TestRunWaitCancelled(t *testing.T) {
 			if i.stdout.String() != "" {
 				t.Errorf("the command was started: %q", &i.stdout)
 			}
+		})
+	}
+}
+
+// TestLookInterrupted: a look that an interrupt ends says so by its exit code, and not that masters are silent.
+func TestLookInterrupted(t *testing.T) {
+	for _, args := range [][]string{{"list"}, {"inspect", "n"}, {"clients"}, {"unlock", "--force", "n"}} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			fleet, flags := masters(t, 3)
+			for _, m := range fleet.Masters() {
+				m.Delay(500 * time.Millisecond) // each answer comes later than the interrupt
+			}
+			i := command(t, line(args[0], flags, append(args[1:], "--node-timeout=1m")...)...).start()
+			eventually(t, "redlock asks", func() bool { return fleet.Master(0).Commands() > 0 })
+			i.signal(syscall.SIGINT)
+			i.wantCode(exitSignal + 2)
 		})
 	}
 }

@@ -55,6 +55,9 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 		}
 	}
 	freed, err := free()
+	if err != nil && interrupted(ctx) != nil {
+		return fail(codeFor(interrupted(ctx)), "%w", err) // it may be free
+	}
 	if err != nil {
 		return refuse(err, called)
 	}

@@ -27,6 +27,14 @@ func lookContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel() }
 }
 
+// interrupted returns how the program ends where an interrupt ended a context of lookContext; otherwise nil.
+func interrupted(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return quiet(signalCode(os.Interrupt))
+	}
+	return nil
+}
+
 // interval is the value of --watch: how often to look, or 0 to look once.
 type interval time.Duration
 
@@ -68,6 +76,9 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 		defer cancel()
 		out := pageFor(std.out)
 		end := once(ctx, client, out)
+		if err := interrupted(ctx); err != nil {
+			return err // what was seen may be a part
+		}
 		if err := out.on(std.out); err != nil {
 			return err
 		}
