@@ -31,8 +31,8 @@ func (c *child) reap() {
 			c.exited <- exitSoftware
 			return
 		}
-		if ws.Stopped() || ws.Continued() {
-			c.halted.Store(ws.Stopped())
+		if lives, halted := haltOnBSD(uint32(ws)); lives {
+			c.halted.Store(halted)
 			continue
 		}
 		c.exited <- exitCode(ws)

@@ -70,6 +70,19 @@ func exitCode(ws unix.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
+// haltOnBSD returns what the status of a command means on macOS and the BSDs: whether it lives, and is stopped then.
+// x/sys takes a STOP there for a continuation.
+func haltOnBSD(status uint32) (lives, halted bool) {
+	const cont = 19 // SIGCONT on all of them
+	switch {
+	case status == cont, status == 0xffff: // FreeBSD; OpenBSD
+		return true, false
+	case status&0x7f == 0x7f:
+		return true, status>>8 != cont // macOS tells of a continuation so
+	}
+	return false, false
+}
+
 // caught lists the signals that redlock run catches, for a command in a group of its own or not.
 //
 // PIPE is among them so that a closed stderr is an error and does not kill redlock: the command would

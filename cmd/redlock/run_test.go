@@ -134,3 +134,20 @@ func withStdin(t *testing.T, i *invocation) (*invocation, *os.File) {
 	t.Cleanup(func() { w.Close() })
 	return i, w
 }
+
+// TestHaltOnBSD: what macOS and the BSDs say of a command that was stopped, continued, or has ended.
+func TestHaltOnBSD(t *testing.T) {
+	for status, want := range map[uint32]string{
+		0x117f: "stopped", 0x127f: "stopped", 0x157f: "stopped", // by STOP, TSTP and TTIN
+		0x137f: "continued", 0x13: "continued", 0xffff: "continued", // macOS; FreeBSD; OpenBSD
+		0: "ended", 0x0f: "ended", 0x89: "ended", 0xff00: "ended", // 0, TERM, KILL with a core, 255
+	} {
+		got := "ended"
+		if lives, halted := haltOnBSD(status); halted {
+			got = "stopped"
+		} else if lives {
+			got = "continued"
+		}
+		check.Equal(t, got, want, "status %#x", status)
+	}
+}
