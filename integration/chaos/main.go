@@ -75,9 +75,6 @@ func command(ctx context.Context, args []string) error {
 	if cfg.Out == "" {
 		cfg.Out = filepath.Join("out", fmt.Sprintf("chaos-%d", cfg.Seed))
 	}
-	if err := os.RemoveAll(filepath.Join(cfg.Out, "parts")); err != nil {
-		return err
-	}
 	folder, err := os.MkdirTemp("", "chaos")
 	if err != nil {
 		return err

@@ -122,7 +122,7 @@ func NewSinglePlan(cfg Config, kindName string, many int) Plan {
 	for at := warmUp; at+k.least < cfg.Lasts; {
 		names := cfg.all(k)
 		var on []string
-		for _, i := range p.Perm(len(names))[:many] {
+		for _, i := range p.Perm(len(names))[:min(many, len(names))] {
 			on = append(on, names[i])
 		}
 		if kindName == CutClient {

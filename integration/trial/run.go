@@ -46,7 +46,7 @@ type Config struct {
 // nevertheless, which says whether promises were broken.
 func Run(ctx context.Context, cfg Config, plan Plan, out io.Writer) (*judge.Report, error) {
 	parts := filepath.Join(cfg.Out, "parts")
-	if err := os.MkdirAll(parts, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(parts), os.MkdirAll(parts, 0o755)); err != nil { // of an earlier trial
 		return nil, err
 	}
 	ran := run(ctx, cfg, plan, parts)

@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -296,4 +300,26 @@ func TestNoMajorityForgets(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestFewClients: a single kind of fault falls on no more clients than there are.
+func TestFewClients(t *testing.T) {
+	for _, kind := range Kinds() {
+		NewSinglePlan(Config{Seed: 1, Lasts: time.Minute, Masters: 5, Clients: 2, Lease: 3 * time.Second}, kind, 3)
+	}
+}
+
+// TestTrialBeginsAnew: what an earlier trial wrote in the same folder is no part of a trial.
+func TestTrialBeginsAnew(t *testing.T) {
+	cfg, plan := planned(1, time.Minute, 3)
+	cfg.Out = t.TempDir()
+	old := filepath.Join(cfg.Out, "parts", "c1.jsonl")
+	check.OK(t, os.MkdirAll(filepath.Dir(old), 0o755))
+	check.OK(t, os.WriteFile(old, nil, 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // before it starts a master
+	_, _ = Run(ctx, cfg, plan, io.Discard)
+	if _, err := os.Stat(old); err == nil {
+		t.Error("the part is still there")
+	}
 }
