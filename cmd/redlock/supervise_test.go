@@ -182,13 +182,15 @@ func TestSignalAsTheLockArrives(t *testing.T) {
 			t.Fatalf("the wait took TERM, and its end says %v", by)
 		}
 	}
-	signals := make(chan os.Signal, 1)
-	signals <- syscall.SIGTERM
-	program, err := os.Executable()
-	check.OK(t, err)
-	cmd := exec.Command(program, "-test.run=^$")
-	code, err := new(runCmd).underLock(startHold(t, time.Hour, 0, move{}), cmd, true, signals, slog.New(slog.DiscardHandler))
-	if code != exitSignal+15 || err == nil || cmd.Process != nil {
-		t.Errorf("underLock = %d, %v; started: %t; want %d, an error, and no command", code, err, cmd.Process != nil, exitSignal+15)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		signals := make(chan os.Signal, 1)
+		signals <- syscall.SIGTERM
+		program, err := os.Executable()
+		check.OK(t, err)
+		cmd := exec.Command(program, "-test.run=^$")
+		code, err := new(runCmd).underLock(startHold(t, time.Hour, 0, move{}), cmd, true, signals, slog.New(slog.DiscardHandler))
+		if code != exitSignal+15 || err == nil || cmd.Process != nil {
+			t.Errorf("underLock = %d, %v; started: %t; want %d, an error, and no command", code, err, cmd.Process != nil, exitSignal+15)
+		}
+	})
 }
