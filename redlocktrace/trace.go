@@ -44,10 +44,10 @@
 // returned: its Time is when it happened.
 //
 // A slow function delays no lock, but events wait for it in memory, so it must not block. There is room
-// for some hundred locks; further events are dropped, and ClientChanged says how many. Close returns once all
-// events are told, but waits no longer than half a second, or a NodeTimeout if that is longer. Nothing
-// is told after it. A function may call the client, except for Close. A panic in a function ends the
-// program.
+// for some hundred locks; further events are dropped, but for those about masters and sets, and ClientChanged
+// says how many. Close returns once all events are told, but waits no longer than half a second, or a
+// NodeTimeout if that is longer. Nothing is told after it. A function may call the client, except for Close.
+// A panic in a function ends the program.
 //
 // With all functions set, a Lock and an Unlock on five masters are some twenty events, which cost about
 // two allocations each (BenchmarkTrace in package redlock).
