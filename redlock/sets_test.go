@@ -288,15 +288,30 @@ func TestSetsShareMasters(t *testing.T) {
 // TestSetsWithOtherMasters: a process in which the IDs of sets stand for other masters takes no lock in these, though
 // it shares no master with others in some of them.
 func TestSetsWithOtherMasters(t *testing.T) {
-	for what, ids := range map[string]string{"swapped": "b a", "one elsewhere": "x b"} {
-		t.Run(what, func(t *testing.T) {
+	for _, tt := range []struct {
+		what, ids string
+		far, late time.Duration // all masters, and those of the last set besides
+	}{
+		{"swapped", "b a", 0, 0},
+		{"one elsewhere", "x b", 0, 0},
+		{"one elsewhere, and all far away", "x b", 60 * time.Millisecond, 0},
+		{"one elsewhere, and the other set further away", "x b", 0, 300 * time.Millisecond},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
 			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				f, at := startFleets(t, "a", "b", "x"), strings.Fields(ids)
+				f, at := startFleets(t, "a", "b", "x"), strings.Fields(tt.ids)
 				fleet := f.open(t, redlock.Config{Name: "fleet"}, "a b", "")
 				name := nameIn(t, fleet, "a")
 				hold := lock(t, t.Context(), fleet, name)
 				time.Sleep(time.Minute)
-				wrong := fleets{"a": f[at[0]], "b": f[at[1]]}.start(t, redlock.Config{Name: "wrong"}, "a b", "")
+				for id, fleet := range f {
+					each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(tt.far + map[string]time.Duration{at[1]: tt.late}[id]) })
+				}
+				wrong := fleets{"a": f[at[0]], "b": f[at[1]]}.start(t, redlock.Config{Name: "wrong", NodeTimeout: 2 * time.Second}, "a b", "")
+				if tt.late > 0 {
+					use(t, wrong, name) // it knows of no other
+					time.Sleep(5 * time.Second)
+				}
 				for range 60 {
 					expect(t, "TryLock of the other", second(wrong.TryLock(t.Context(), name)), redlock.ErrOverlap)
 					time.Sleep(time.Second)
@@ -306,6 +321,38 @@ func TestSetsWithOtherMasters(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCutOffFromTwoSets: a process that was cut off from its sets, and reaches one before the other, takes no lock once it
+// reaches that.
+func TestCutOffFromTwoSets(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "b", "x")
+		wires, pools := wired(f["x"], 3, 0)
+		late, others := wired(f["b"], 3, 0)
+		old, err := redlock.NewSets(redlock.SetsConfig{Now: []string{"a", "b"}, Sets: map[string]redlock.Config{
+			"a": {Name: "old", Pools: pools, RestartGuard: redlock.GuardOff}, "b": {Name: "old", Pools: others, RestartGuard: redlock.GuardOff},
+		}})
+		check.OK(t, err)
+		defer old.Close()
+		name := nameIn(t, old, "a")
+		use(t, old, name)
+		time.Sleep(time.Minute)
+		cut(wires, true)
+		cut(late, true)
+		time.Sleep(2 * time.Minute)
+		fleet := f.open(t, redlock.Config{Name: "fleet"}, "a b", "")
+		defer unlock(t, lock(t, t.Context(), fleet, name))
+		cut(wires, false)
+		time.Sleep(10 * time.Second)
+		use(t, old, name) // it reaches nobody who knows of the fleet
+		cut(late, false)
+		time.Sleep(20 * time.Second)
+		for range 60 {
+			expect(t, "TryLock of the old process", second(old.TryLock(t.Context(), name)), redlock.ErrOverlap)
+			time.Sleep(time.Second)
+		}
+	})
 }
 
 // TestSetsBesideAClientOfOne: while a client of New has the masters of a set, names that would move to another set are

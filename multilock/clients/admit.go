@@ -14,7 +14,7 @@ import (
 )
 
 // longestLook is how long a first lock waits for what a minority of the masters tells, once a majority has, and for the
-// client's other sets. What comes later is looked at as well.
+// client's other sets, once the one that it is for has told. What comes later is looked at as well.
 const longestLook = 100 * time.Millisecond
 
 // longestReturn is how long a process that was stopped, or cut off, waits for its masters before it looks: until each
@@ -153,7 +153,7 @@ func (l *look) drive(patience context.Context) {
 // step carries out the next step at the set that the look waits for, and at those others at which the process is not
 // established, which it does not wait for long.
 func (l *look) step(patience context.Context, next map[*Directory]terms.Do) {
-	late, cancel := context.WithTimeout(context.Background(), longestLook)
+	late, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var asked sync.WaitGroup
 	var mu sync.Mutex
@@ -174,6 +174,9 @@ func (l *look) step(patience context.Context, next map[*Directory]terms.Do) {
 		asked.Go(func() {
 			defer d.All.End()
 			r := d.hear(ctx, do, with)
+			if d == l.of {
+				time.AfterFunc(longestLook, cancel)
+			}
 			mu.Lock()
 			l.heard[d] = r
 			mu.Unlock()

@@ -178,9 +178,12 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 		at, m := &d.at[i], &t.Masters[i]
 		p := n.Process()
 		if p.Run != "" {
-			if at.process.Run == "" {
-				d.standing.Begin(now)
-				d.until.Store(nil)
+			first := at.process.Run == ""
+			for _, o := range d.sets.all { // the master may know of somebody who conflicts with the process in another set
+				if first || o != d && now.Sub(at.left) > terms.Term(d.id.Lease) {
+					o.standing.Begin(now)
+					o.until.Store(nil)
+				}
 			}
 			at.process, at.left = p, now
 		}
