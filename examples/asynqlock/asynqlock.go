@@ -28,15 +28,19 @@ import (
 // to another server when it believes that the first one is dead.
 func Exclusive(client *redlock.Client, key func(*asynq.Task) string) asynq.MiddlewareFunc {
 	return func(next asynq.Handler) asynq.Handler {
-		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) (err error) {
 			hold, err := client.TryLock(ctx, "asynq:"+key(task))
 			if err != nil {
 				return err
 			}
+			defer func() { // also when the handler panics, which asynq recovers
+				if lost := hold.Unlock(context.WithoutCancel(ctx)); errors.Is(lost, redlock.ErrLost) {
+					err = errors.Join(err, lost) // another process may have worked at it
+				}
+			}()
 			work, cancel := context.WithCancelCause(hold.Context())
 			defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })() // asynq's deadline, or shutdown
-			err = next.ProcessTask(work, task)
-			return errors.Join(err, hold.Unlock(context.WithoutCancel(ctx)))
+			return next.ProcessTask(work, task)
 		})
 	}
 }

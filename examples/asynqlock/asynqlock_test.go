@@ -14,6 +14,7 @@ import (
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
+	"example.com/redlock/redlocktest"
 )
 
 // start starts three masters. asynq's tasks are on one of them.
@@ -169,5 +170,22 @@ func TestOneProcessSchedules(t *testing.T) {
 		stop[leader]()
 		delete(stop, leader)
 		<-ended[leader]
+	}
+}
+
+// asynq recovers the panic of a handler, whose lock is free then: not only when its lease has ended.
+func TestAPanicUnlocks(t *testing.T) {
+	client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools(), RestartGuard: redlock.GuardOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	handler := asynqlock.Exclusive(client, (*asynq.Task).Type)(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { panic("of the handler") }))
+	func() {
+		defer func() { _ = recover() }()
+		_ = handler.ProcessTask(t.Context(), asynq.NewTask("bill", nil))
+	}()
+	if _, err := client.TryLock(t.Context(), "asynq:bill"); err != nil {
+		t.Errorf("TryLock = %v", err)
 	}
 }

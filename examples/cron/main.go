@@ -29,10 +29,9 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close()
 	replica := &replica{client: client, every: time.Minute, job: report}
-	if err := replica.run(ctx); err != nil {
-		slog.Error("cron", "error", err)
+	if err := errors.Join(replica.run(ctx), client.Close()); err != nil {
+		log.Fatal(err) // the supervisor starts it again
 	}
 }
 

@@ -47,7 +47,10 @@ func (l lock) Unlock(ctx context.Context) error {
 }
 
 // Elector has all jobs run in the process that leads.
-type Elector struct{ leads atomic.Bool }
+type Elector struct {
+	leads  atomic.Bool
+	failed atomic.Pointer[error] // why it does not campaign
+}
 
 // errFollows is why a process that does not lead skips a run.
 var errFollows = errors.New("another process leads")
@@ -58,17 +61,25 @@ var errFollows = errors.New("another process leads")
 func Campaign(ctx context.Context, client *redlock.Client, name string) *Elector {
 	e := new(Elector)
 	// Goroutines: one, which ends with ctx.
-	go client.Lead(ctx, name, func(ctx context.Context) error {
-		e.leads.Store(true)
-		defer e.leads.Store(false)
-		<-ctx.Done()
-		return nil
-	})
+	go func() {
+		err := client.Lead(ctx, name, func(ctx context.Context) error {
+			e.leads.Store(true)
+			defer e.leads.Store(false)
+			<-ctx.Done()
+			return nil
+		})
+		if err != nil {
+			e.failed.Store(&err)
+		}
+	}()
 	return e
 }
 
 // IsLeader implements gocron.Elector.
 func (e *Elector) IsLeader(context.Context) error {
+	if err := e.failed.Load(); err != nil {
+		return *err
+	}
 	if e.leads.Load() {
 		return nil
 	}

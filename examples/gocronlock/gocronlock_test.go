@@ -78,3 +78,20 @@ func TestOneProcessRunsTheJob(t *testing.T) {
 		})
 	}
 }
+
+// Where nobody can campaign, no process says that another one leads.
+func TestElectorSaysWhyItDoesNotCampaign(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		_, want := client.TryLock(t.Context(), "")
+		leader := gocronlock.Campaign(t.Context(), client, "")
+		synctest.Wait()
+		if got := leader.IsLeader(t.Context()); want == nil || got == nil || got.Error() != want.Error() {
+			t.Errorf("IsLeader = %v, want %v", got, want)
+		}
+	})
+}

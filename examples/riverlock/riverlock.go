@@ -31,7 +31,7 @@ type Exclusive struct {
 }
 
 // Work implements rivertype.WorkerMiddleware.
-func (e *Exclusive) Work(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
+func (e *Exclusive) Work(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) (err error) {
 	key := e.Key(job)
 	if key == "" {
 		return work(ctx)
@@ -43,8 +43,12 @@ func (e *Exclusive) Work(ctx context.Context, job *rivertype.JobRow, work func(c
 	if err != nil {
 		return err
 	}
+	defer func() { // also when the worker panics, which River recovers
+		if lost := hold.Unlock(context.WithoutCancel(ctx)); errors.Is(lost, redlock.ErrLost) {
+			err = errors.Join(err, lost) // another process may have worked at it
+		}
+	}()
 	locked, cancel := context.WithCancelCause(hold.Context())
 	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })() // River's timeout, or shutdown
-	err = work(locked)
-	return errors.Join(err, hold.Unlock(context.WithoutCancel(ctx)))
+	return work(locked)
 }

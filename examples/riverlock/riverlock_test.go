@@ -19,6 +19,7 @@ import (
 	"example.com/redlock/examples/riverlock"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
 )
 
 // bill is a job for a customer.
@@ -108,5 +109,22 @@ func TestOneJobOfACustomerAtATime(t *testing.T) {
 	}
 	if together != 1 {
 		t.Errorf("%d jobs of a customer were worked at a time, want 1", together)
+	}
+}
+
+// River recovers the panic of a worker, whose lock is free then: not only when its lease has ended.
+func TestAPanicUnlocks(t *testing.T) {
+	locks, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools(), RestartGuard: redlock.GuardOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	exclusive := riverlock.Exclusive{Client: locks, Key: func(*rivertype.JobRow) string { return "bill" }}
+	func() {
+		defer func() { _ = recover() }()
+		_ = exclusive.Work(t.Context(), nil, func(context.Context) error { panic("of the worker") })
+	}()
+	if _, err := locks.TryLock(t.Context(), "river:bill"); err != nil {
+		t.Errorf("TryLock = %v", err)
 	}
 }
