@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/trial"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 )
@@ -156,9 +157,7 @@ func TestChaosHasTeeth(t *testing.T) {
 	mutants := exec.CommandContext(begin(t), "go", "run", "./verify/mutants", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
 	mutants.Dir = ".."
 	overlay, err := mutants.Output()
-	if err != nil {
-		t.Fatalf("mutants: %v", err)
-	}
+	check.OK(t, err, "mutants")
 	cfg := trial.Config{Lasts: 10 * time.Second, Masters: 5, Clients: 3}
 	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), []string{trial.Cut, trial.Pause}, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
 		t.Fatal(err)

@@ -170,9 +170,7 @@ func TestFirstLockTellsTheTimeOfTheMasters(t *testing.T) {
 		m := connect(fx.Fleet, fx.Pools(), node.Config{})
 		defer m.Close()
 		hold, err := m.Lock(t.Context(), request("k"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
 			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
 		}

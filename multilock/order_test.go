@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -119,9 +120,7 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			go d.start()
 			synctest.Wait()
 			hold, err := d.conclude(&req, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			given := make(chan error)
 			go func() { given <- hold.Unlock(t.Context(), req.Entry) }()
 			synctest.Wait()

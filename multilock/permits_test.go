@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -77,9 +78,7 @@ func TestEachLookAsks(t *testing.T) {
 		for _, want := range []int{0, -1} {
 			<-s.ask(1)
 			s.sawLocked()
-			if got := s.slots.freeOne(1, 0, nil); got != want {
-				t.Errorf("free is slot %d, want %d", got, want)
-			}
+			check.Equal(t, s.slots.freeOne(1, 0, nil), want, "free is slot")
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
 			time.Sleep(time.Second)
 		}

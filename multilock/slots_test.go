@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // seen makes what a client knows of k slots, of as many masters as there are answers, of which each has how many own
@@ -87,9 +89,7 @@ func TestSlotIsFreed(t *testing.T) {
 			t.Errorf("after master %d: %v, want %v", i, got, want)
 		}
 	}
-	if got := s.freeOne(2, 0, nil); got != 1 {
-		t.Errorf("free is %d, want 1", got)
-	}
+	check.Equal(t, s.freeOne(2, 0, nil), 1, "free")
 	for n, i := range []int{0, 0, 1, 4} { // the first says it twice
 		if got := s.isFreed(i, 7); got != (n == 3) {
 			t.Errorf("a slot at which nobody looked, after %d messages: %v, want a majority to count", n+1, got)

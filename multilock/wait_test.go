@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -98,9 +99,7 @@ func TestRedissonsUnlockIsHeard(t *testing.T) {
 		start := time.Now()
 		for _, master := range fx.Masters() {
 			conn, err := master.Dial(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			r := redis.NewConn(conn, 0, 0)
 			master.Del("k")
 			if heard, err := redis.Int(r.Do("PUBLISH", "redisson_lock__channel:{k}", "0")); heard != 1 || err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
@@ -216,9 +217,7 @@ func TestLossAfterAnOutageThatIsOver(t *testing.T) {
 			t.Fatal("no renewal failed")
 		}
 		fx.each((*redlocktest.Master).RestartWithData)
-		if err := fx.m.Clients.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, fx.m.Clients.Ready(t.Context()))
 		time.Sleep(lease)
 		suspend(hold)
 		time.Sleep(suspendWatch)

@@ -34,21 +34,6 @@ func TestThawedIsReleased(t *testing.T) {
 	}
 }
 
-// TestLostReleaseIsRepeated: a release that was lost with its connection is sent over the next one.
-func TestLostReleaseIsRepeated(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		owner := script.NewOwner("k", "me:1")
-		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
-		m.Delay(time.Hour)
-		lost := send(n, owner.Release(1, 0))
-		synctest.Wait()
-		m.Delay(0)
-		want(t, "release", lost.wait(), script.Unknown)
-		waitUntil(t, givenUp, n.isUp)
-		wantHolder(t, m, "k", "")
-	})
-}
-
 // TestLateAcquireIsKilled: an acquire that still lies in the network, on its way to the
 // master by the old connection, must not come after the release by the new one.
 func TestLateAcquireIsKilled(t *testing.T) {

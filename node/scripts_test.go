@@ -68,9 +68,7 @@ func loads(t *testing.T) [][]any {
 		none = append(none, int64(0))
 	}
 	all, err := script.Missing(none)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return all
 }
 

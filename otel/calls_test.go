@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -102,9 +103,7 @@ func TestOutcomes(t *testing.T) {
 					if at(span, keyOutcome) != outcome {
 						continue
 					}
-					if got := at(span, keyError); got != tt.error {
-						t.Errorf("error.type of the span is %q, want %q", got, tt.error)
-					}
+					check.Equal(t, at(span, keyError), tt.error, "error.type of the span")
 					if failed := span.Status.Description != ""; failed != (tt.error != "") {
 						t.Errorf("status of the span is %+v, error.type %q", span.Status, tt.error)
 					}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -20,26 +21,18 @@ import (
 // uses.
 func TestConfigurationPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/configuration.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	table, _, _ := strings.Cut(string(text), "\n## ")
 	defaults := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|").FindAllStringSubmatch(table, -1) {
 		defaults[row[1]] = row[2]
 	}
 	cfg, err := redlock.Config{Masters: []string{"m1"}}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	short, err := redlock.Config{Masters: []string{"m1"}, Lease: time.Second}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	long, err := redlock.Config{Masters: []string{"m1"}, Lease: time.Hour}.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	says := func(field string, is bool, want string) {
 		if !is || defaults[field] != want {
 			t.Errorf("the default of %s is %q on the page, want %q; New uses %+v", field, defaults[field], want, cfg)
@@ -66,9 +59,7 @@ func TestConfigurationPage(t *testing.T) {
 // TestErrorsPage: docs/guide.md has each error that errors.Is finds, and says in one row what to do at it.
 func TestErrorsPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/guide.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	_, table, _ := strings.Cut(string(text), "\n## Errors\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var rows []string
@@ -76,9 +67,7 @@ func TestErrorsPage(t *testing.T) {
 		rows = append(rows, row[1])
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "errors.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	errs := map[string]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "Err") {

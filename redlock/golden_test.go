@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // Write the files anew: go test ./redlock -run 'TestTexts|TestTraces' -update
@@ -50,9 +52,7 @@ func (g *golden) close(t *testing.T) {
 	t.Helper()
 	switch {
 	case *update:
-		if err := os.WriteFile(g.file, []byte(strings.Join(g.all, "\n")), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(g.file, []byte(strings.Join(g.all, "\n")), 0o600))
 	case len(g.wanted) > 0:
 		t.Errorf("%s has sections that nothing says: %q", g.file, g.wanted)
 	}

@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -393,9 +394,7 @@ func lieTo(t *testing.T, l *liar, n int) {
 			RestartGuard: redlock.GuardOff,
 			Logger:       slog.New(slog.NewTextHandler(log, nil)),
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for i := range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			hold, err := c.Lock(ctx, fmt.Sprint("x", i))

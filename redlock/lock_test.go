@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -36,9 +37,7 @@ func TestMinorityCostsNoTime(t *testing.T) {
 				start := time.Now()
 				go hold.Unlock(t.Context())
 				hold = next.returned(t)
-				if got := time.Since(start); got != trip {
-					t.Errorf("the next holder had the lock after %v, want %v", got, trip)
-				}
+				check.Equal(t, time.Since(start), trip, "the next holder had the lock after")
 				for range 20 {
 					start := time.Now()
 					unlock(t, lock(t, t.Context(), c, "a"))

@@ -102,9 +102,7 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			s.expectAt(t, stays, "b")
 			s.expectAt(t, s.name, "a", "c")
 			inner := lock(t, holds.Hold(s.name).Context(), s.moving, stays) // they are entered together
-			if got := holds.Hold(stays).Count(); got != 2 {
-				t.Errorf("Count = %d, want 2", got)
-			}
+			check.Equal(t, holds.Hold(stays).Count(), 2, "Count")
 			unlock(t, inner)
 			expect(t, "Unlock", holds.Unlock(t.Context()))
 			s.expectAt(t, s.name)

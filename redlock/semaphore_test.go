@@ -290,25 +290,3 @@ func TestPermitOfTheDeadIsFound(t *testing.T) {
 		}
 	})
 }
-
-// A caller that gives up leaves nothing behind, at whichever slots it stood.
-func TestWaitForAPermitLeavesNothing(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		const k = 6
-		var held []*redlock.Hold
-		for range k {
-			held = append(held, acquire(t, permitsOf(c, "gpu", k)))
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_, err := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k).Acquire(ctx)
-		expect(t, "Acquire until its context ends", err, redlock.ErrTaken, context.DeadlineExceeded)
-		for _, hold := range held {
-			unlock(t, hold)
-		}
-		rest(10 * time.Second)
-		for slot := range k {
-			expectFree(t, fleet, fmt.Sprintf("redlock_slot:{gpu}:%d", slot))
-		}
-	})
-}

@@ -51,9 +51,7 @@ func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlo
 		of.Sets[id] = cfg
 	}
 	s, err := redlock.NewSets(of)
-	if err != nil {
-		t.Fatalf("NewSets: %v", err)
-	}
+	check.OK(t, err, "NewSets")
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestData(t *testing.T) {
@@ -105,9 +107,7 @@ func TestScripts(t *testing.T) {
 			for _, call := range []string{"EVAL", "EVALSHA"} {
 				text := test.script
 				id, err := c.Do("SCRIPT", "LOAD", test.script)
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				if call == "EVALSHA" {
 					text = string(id.([]byte))
 				}

@@ -34,9 +34,7 @@ func TestWireIsCutOneWay(t *testing.T) {
 				w.Cut(way.there, way.back)
 				send(t, c, "SET", "k", 1)
 				synctest.Wait()
-				if got := m.Get("k") == "1"; got != way.arrives {
-					t.Errorf("SET arrived: %v, want %v", got, way.arrives)
-				}
+				check.Equal(t, m.Get("k") == "1", way.arrives, "SET arrived")
 				if _, err := redis.ReceiveWithTimeout(c, time.Second); err == nil {
 					t.Error("an answer came")
 				}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // redlock understands the command lines in the docs and the help as they would be pasted: with the
@@ -117,9 +119,7 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return string(text)
 }
 

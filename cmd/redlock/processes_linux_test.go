@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestRunKilledEndsTheCommand(t *testing.T) {
@@ -180,9 +182,7 @@ func onTerminal(t *testing.T, i *invocation) (*invocation, *os.File) {
 	if err != nil {
 		t.Skip("no terminals here:", err)
 	}
-	if err := unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0))
 	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, ptmx.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY)
 	if errno != 0 {
 		t.Fatal(errno)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"unicode"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 )
@@ -25,9 +26,7 @@ func TestOthersCannotForge(t *testing.T) {
 	const evil = "\x1b]0;owned\x07\x1b[2J\u202e\r\nnothing is held\nredlock: warning: forged  m1  1"
 	fleet, flags := masters(t, 3)
 	other, err := redlock.New(redlock.Config{Name: evil, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { _ = other.Close() })
 	for _, name := range []string{evil, "plain"} {
 		if _, err := other.Lock(t.Context(), name); err != nil {

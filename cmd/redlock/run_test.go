@@ -25,16 +25,6 @@ func TestRunUnlockFails(t *testing.T) {
 	i.wantCode(3).wantError("warning")
 }
 
-// A command that cannot be started did nothing that others should stay away from: --at-least does not keep the lock.
-func TestRunCannotStart(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "n", "--at-least", "1h", "--", write(t, "program", "no format of any system", 0o700))...).start()
-	i.wantCode(exitNotExecutable).wantError("exec format error")
-	if !free(fleet, "n") {
-		t.Error("the lock is not free")
-	}
-}
-
 func TestRunWaitCancelled(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"example.com/redlock/doctor"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 )
@@ -28,9 +29,7 @@ func TestScreens(t *testing.T) {
 	}
 	const file = "testdata/screens.txt"
 	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.WriteFile(file, []byte(got.String()), 0o600))
 	}
 	if want := readFile(t, file); got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &got, want)

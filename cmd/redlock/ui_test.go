@@ -280,9 +280,7 @@ func TestPageWithinAPrefix(t *testing.T) {
 		fleet, server := redlocktest.Start(t, 3), newUI(true, 200)
 		cfg := redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff}
 		others, err := redlock.New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer others.Close()
 		cfg.Prefix = "orders:"
 		if server.client, err = redlock.New(cfg); err != nil {

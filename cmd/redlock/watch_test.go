@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestFrame(t *testing.T) {
@@ -24,9 +25,7 @@ func TestFrame(t *testing.T) {
 		{"just long enough", "a\nb\nc\n", 3, 20, false, "\x1b[Ha\x1b[K\r\nb\x1b[K\r\nc\x1b[K\x1b[J"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := frame(c.text, c.rows, c.width, c.first); got != c.want {
-				t.Errorf("frame = %q, want %q", got, c.want)
-			}
+			check.Equal(t, frame(c.text, c.rows, c.width, c.first), c.want, "frame")
 		})
 	}
 }
@@ -77,20 +76,4 @@ func known(t *testing.T, flags []string, i *invocation) {
 		}
 		return false
 	})
-}
-
-// A killed holder is still named.
-func TestRunNamesAKilledHolder(t *testing.T) {
-	t.Parallel()
-	_, flags := masters(t, 3)
-	holder, _, _ := holding(t, line("hold", flags, "n", "--client-name", "nightly-report")...)
-	known(t, flags, holder)
-	holder.signal(syscall.SIGKILL)
-	<-holder.ended
-	waiter := command(t, line("run", flags, "n", "--", "true")...).start()
-	eventually(t, "it says who has the lock", func() bool {
-		return strings.Contains(waiter.stderr.String(), `still waiting for "n": held by nightly-report on `)
-	})
-	waiter.signal(syscall.SIGTERM)
-	waiter.wantCode(128 + 15).wantError(fmt.Sprintf("(pid %d)", holder.cmd.Process.Pid))
 }

@@ -102,9 +102,7 @@ func ends(t *testing.T) (w *Wire, client, master *net.TCPConn) {
 	w = start(t, l)
 	client = dial(t, w)
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	left(t, w, 1)
 	return w, client, conn.(*net.TCPConn)

@@ -24,9 +24,7 @@ func TestVerdict(t *testing.T) {
 		{"without a look", Check{Violations: []history.Violation{wrong}}, Failed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.check.Verdict(); got != test.want {
-				t.Errorf("Verdict = %q, want %q", got, test.want)
-			}
+			check.Equal(t, test.check.Verdict(), test.want, "Verdict")
 			if err := (&Report{Checks: []Check{test.check}}).Err(); (err != nil) != (test.want == Failed) {
 				t.Errorf("Err = %v of a report with it", err)
 			}
@@ -45,9 +43,7 @@ func TestReportIsInOrder(t *testing.T) {
 		m2: 2.3 audit
 		m3: 2.3 audit`).read(t)
 	report, err := Judge(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	all := report.Violations()
 	var checks []string
 	for _, v := range all {

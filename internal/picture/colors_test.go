@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestColors: people with any color vision can tell the colors of names from one another and from those of
@@ -58,9 +60,7 @@ type color [3]float64
 func parse(t *testing.T, text string) (c color) {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimPrefix(text, "#"), 16, 32)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for i := range c {
 		v := float64(n>>(16-8*i)&0xff) / 255
 		if v <= 0.04045 {

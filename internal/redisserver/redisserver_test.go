@@ -5,15 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 )
 
 // TestFind also installs the program for the tests of other packages: make unit runs it first.
 func TestFind(t *testing.T) {
 	path, err := redisserver.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	out, err := redisserver.Command(path, "--version").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "erver v=") {
 		t.Errorf("%s --version: %v\n%s", path, err, out)

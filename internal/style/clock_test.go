@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // realTime lists the functions of tests that look at the clock of the machine, or wait for it, each with its reason.
@@ -142,9 +144,7 @@ func newSuite(t *testing.T, names []string) *suite {
 	var declared []*ast.FuncDecl
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for _, d := range file.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // What multilock/attempt may use of the packages that it imports. It imports no others.
@@ -38,9 +40,7 @@ func TestCoreIsPure(t *testing.T) {
 		}
 		positions := token.NewFileSet()
 		file, err := parser.ParseFile(positions, name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		note := func(at ast.Node, format string, args ...any) {
 			t.Errorf("%v %s", positions.Position(at.Pos()), fmt.Sprintf(format, args...))
 		}
@@ -100,9 +100,7 @@ func TestFaceIsWhole(t *testing.T) {
 	exports := exportsOf(t, ".", "./redlockadmin", "./redlocktest", "./doctor")
 	for _, name := range face {
 		pkg, err := exports.Import(module + "/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for _, declared := range pkg.Scope().Names() {
 			object := pkg.Scope().Lookup(declared)
 			if !object.Exported() {
@@ -248,9 +246,7 @@ func TestMutexesAreTheirLockers(t *testing.T) {
 			})
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 	}
 	if seen < 50 {
 		t.Errorf("only %d calls of mutexes were found, this test looks in the wrong place", seen)

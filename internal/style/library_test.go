@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestRoomsStayApart: a file of the library, which is what a program compiles that imports redlock or the face for
@@ -35,9 +37,7 @@ func TestRoomsStayApart(t *testing.T) {
 		}
 		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		ours := map[string]bool{} // by the name that a room has in this file
 		for _, spec := range file.Imports {
 			if from, _ := strconv.Unquote(spec.Path.Value); under(from, module) {

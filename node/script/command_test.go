@@ -10,6 +10,8 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 	"pgregory.net/rapid"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestRepeat: what is sent again is what was sent, but for the next owner.
@@ -65,9 +67,7 @@ func TestWords(t *testing.T) {
 				words[i] = string(text)
 			}
 		}
-		if got := strings.TrimSuffix(fmt.Sprintln(words[3:]...), "\n"); got != tt.want {
-			t.Errorf("words: got %q, want %q", got, tt.want)
-		}
+		check.Equal(t, strings.TrimSuffix(fmt.Sprintln(words[3:]...), "\n"), tt.want, "words")
 	}
 }
 

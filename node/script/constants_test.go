@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestConstantsOfScripts: each constant is in a script, by its name, and each name in a script is one: of a
@@ -13,9 +15,7 @@ func TestConstantsOfScripts(t *testing.T) {
 	var all strings.Builder
 	for _, name := range scripts(t) {
 		raw, err := files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		all.Write(raw)
 		for _, word := range regexp.MustCompile(`\b[A-Z]+_?[A-Z]+\b`).FindAllString(text(name), -1) {
 			if !slices.Contains([]string{"KEYS", "ARGV", "EVAL", "PX", "ERR", "NOTLOCK", "WRONGTYPE"}, word) {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktest"
 )
 
@@ -22,9 +23,7 @@ func TestUses(t *testing.T) {
 			t.Helper()
 			words := cmd.Words(nil, false)
 			reply, err := conn.Do(words[0].(string), words[1:]...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			uses, ok := ReadUses(reply)
 			var got []string
 			for _, u := range uses {
