@@ -294,29 +294,38 @@ func TestTryLockInTwoSets(t *testing.T) {
 
 // Whoever cannot reach one of a name's sets keeps nobody from the other.
 func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "a", "b")
-		canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
-		each(f["b"], 0, 3, (*redlocktest.Master).Cut)
-		time.Sleep(settle)
-		w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
-			ctx, cancel := context.WithTimeout(ctx, time.Minute) // or it would keep the next one forever
-			defer cancel()
-			return canary.Lock(ctx, "n")
+	for what, before := range map[string]func(*testing.T, *redlock.Client, func()){
+		"before": func(_ *testing.T, _ *redlock.Client, leave func()) { leave(); time.Sleep(settle) },
+		"while it waits": func(t *testing.T, s *redlock.Client, leave func()) {
+			hold := lock(t, t.Context(), s, "n")
+			time.AfterFunc(5*time.Second, func() { leave(); unlock(t, hold) })
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+				f := startFleets(t, "a", "b")
+				canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
+				before(t, s, func() { each(f["b"], 0, 3, (*redlocktest.Master).Cut) })
+				w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
+					ctx, cancel := context.WithTimeout(ctx, time.Minute) // or it would keep the next one forever
+					defer cancel()
+					return canary.Lock(ctx, "n")
+				})
+				time.Sleep(10 * time.Second)
+				start := time.Now()
+				use(t, s, "n")
+				if took := time.Since(start); took > 0 {
+					t.Errorf("Lock took %v behind one who waits for the masters of another set", took)
+				}
+				w.cancel()
+				<-w.done
+				expect(t, "Lock", w.err, redlock.ErrNoQuorum, context.Canceled)
+				if why, ok := errors.AsType[*redlock.MajorityError](w.err); !ok || why.Name != "n" {
+					t.Errorf("Lock = %v, want it to say that it is about n", w.err)
+				}
+			})
 		})
-		time.Sleep(time.Second)
-		start := time.Now()
-		use(t, s, "n")
-		if took := time.Since(start); took > 0 {
-			t.Errorf("Lock took %v behind one who waits for the masters of another set", took)
-		}
-		w.cancel()
-		<-w.done
-		expect(t, "Lock", w.err, redlock.ErrNoQuorum, context.Canceled)
-		if why, ok := errors.AsType[*redlock.MajorityError](w.err); !ok || why.Name != "n" {
-			t.Errorf("Lock = %v, want it to say that it is about n", w.err)
-		}
-	})
+	}
 }
 
 // Never more permits are held than there are, in whichever sets they are looked for.

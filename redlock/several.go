@@ -62,8 +62,7 @@ func (c *Client) inOrder(ctx context.Context, names []string, options []Option) 
 func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error {
 	for {
 		if wait {
-			if err := reach(ctx, items); err != nil {
-				giveBack(ctx, holds)
+			if err := reach(ctx, items, holds); err != nil {
 				return err
 			}
 		}
@@ -89,12 +88,14 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		}
 		first := max(0, slices.Index(holds, nil))
 		giveBack(ctx, holds[first:])
-		if holds[first], err = waitFor(ctx, items[first], holds[:first]); err == nil {
+		if holds[first], err = waitFor(ctx, items[:first+1], holds[:first]); err == nil {
 			continue
 		}
 		gone := lost(holds[:first])
 		giveBack(ctx, holds[:first])
 		switch {
+		case err == errAway:
+			continue
 		case gone == nil:
 			return err
 		case errors.Is(gone, ErrClosed):
@@ -106,11 +107,12 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 
 // reach waits until the masters of all items can be reached, if those are in several sets: whoever waits
 // for that holds nothing meanwhile.
-func reach(ctx context.Context, items []item) error {
+func reach(ctx context.Context, items []item, holds []*Hold) error {
 	for _, it := range items {
-		if it.set == items[0].set && it.set == items[len(items)-1].set {
+		if it.set == items[0].set && it.set == items[len(items)-1].set || it.masters.All.Unready("lock", it.name) == nil {
 			continue
 		}
+		giveBack(ctx, holds)
 		if err := it.masters.All.Reach(ctx, it.name); err != nil {
 			return err
 		}
@@ -158,18 +160,34 @@ func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold,
 	}
 }
 
-// waitFor waits for one lock, as long as it has those before it.
-func waitFor(ctx context.Context, it item, before []*Hold) (*Hold, error) {
-	if len(before) > 0 {
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		for _, h := range before {
-			defer context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })()
+// errAway is why a caller waits no longer in one set while it has locks in another: the masters are away.
+var errAway = errors.New("redlock: the masters of a set are away")
+
+// waitFor waits for the last of the items, as long as it has those before it: and none of another set while the masters are
+// away, which would keep that one from others.
+//
+// Goroutines: one, if it has any of another set. It ends before waitFor returns.
+func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
+	it := items[len(before)]
+	ctx, cancel := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel(nil)
+	for i, h := range before {
+		defer context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })()
+		if items[i].set != it.set {
+			watch.Go(func() {
+				if it.masters.All.Away(ctx) {
+					cancel(errAway)
+				}
+			})
 		}
 	}
 	it.wait = true
 	hold, err := it.lock(ctx, it.want)
+	if err != nil && context.Cause(ctx) == errAway {
+		return nil, errAway
+	}
 	return hold, withName(it.name, err)
 }
 

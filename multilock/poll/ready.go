@@ -20,6 +20,17 @@ func (m *Masters) Reach(ctx context.Context, key string) error {
 	return m.Await(ctx, lacking)
 }
 
+// Away waits until no majority of the masters would grant a lock, as far as is known without asking them, and is false if
+// ctx ended before.
+func (m *Masters) Away(ctx context.Context) bool {
+	return m.Await(ctx, func() error {
+		if m.Unready("lock", "") != nil {
+			return nil
+		}
+		return m.Lost("lock", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
+	}) == nil
+}
+
 // Await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting is
 // in vain.
 func (m *Masters) Await(ctx context.Context, lacking func() error) error {
