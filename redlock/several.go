@@ -173,15 +173,15 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer cancel(nil)
-	for i, h := range before {
+	for _, h := range before {
 		defer context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })()
-		if items[i].set != it.set {
-			watch.Go(func() {
-				if it.masters.All.Away(ctx) {
-					cancel(errAway)
-				}
-			})
-		}
+	}
+	if slices.ContainsFunc(items, func(other item) bool { return other.set != it.set }) {
+		watch.Go(func() {
+			if it.masters.All.Away(ctx) {
+				cancel(errAway)
+			}
+		})
 	}
 	it.wait = true
 	hold, err := it.lock(ctx, it.want)
