@@ -231,6 +231,21 @@ func TestListOfSeveralSets(t *testing.T) {
 	})
 }
 
+// TestListOfANameThatMoves: all that is held of one name is on one page, in whichever sets, since the next begins behind it.
+func TestListOfANameThatMoves(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		s := startFleets(t, "a", "b").open(t, redlock.Config{}, "a", "b")
+		lock(t, t.Context(), s, "n")
+		acquire(t, permitsOf(s, "n", 1))
+		for limit := range 4 {
+			all, err := listed(s, t.Context(), "*", limit+1)
+			if expect(t, "List", err); len(all.locks) != 4 || all.more {
+				t.Errorf("List of %d = %+v, want the lock and the semaphore in both sets, and no more", limit+1, all)
+			}
+		}
+	})
+}
+
 // listing is what a List has told.
 type listing struct {
 	locks []redlockadmin.Listed

@@ -109,10 +109,10 @@ func List(ctx context.Context, d *clients.Directory, pattern, after string, limi
 	return l, nil
 }
 
-// Names returns the first of a list: limit of them, or one more that has the last one's name. It reports whether there
-// are others.
+// Names returns the first of a list: limit of them, and those behind that have the last one's name. It reports whether
+// there are others.
 func Names(all []Listed, limit int) (first []Listed, more bool) {
-	if limit < len(all) && all[limit].Name == all[limit-1].Name {
+	for limit < len(all) && all[limit].Name == all[limit-1].Name {
 		limit++
 	}
 	return all[:min(limit, len(all))], limit < len(all)
