@@ -41,7 +41,7 @@ func (h *handler) shipOrder(w http.ResponseWriter, r *http.Request) {
 		refuse(w, err)
 		return
 	}
-	defer hold.Unlock(context.WithoutCancel(r.Context())) // when ship panics, which net/http recovers
+	defer hold.Unlock(context.WithoutCancel(r.Context())) // if ship panics
 	// Under the hold's context, the work goes on when the caller hangs up.
 	err = h.ship(hold.Context(), order, hold.Token())
 	if err := errors.Join(err, hold.Unlock(context.WithoutCancel(r.Context()))); err != nil {
