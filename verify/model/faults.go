@@ -346,7 +346,11 @@ func (w *World) judgeRound(k *Case, c int, out *attempt.Effects) {
 	if r.Renewal && out.Result == attempt.Confirmed && mark.Later {
 		p.Doubt = false
 	}
-	lost := quorum.Vote(k.config(c).Masters, 0, mark.Denied.Len()) == quorum.Lost
+	denied := mark.Denied
+	if r.Command == attempt.Extend {
+		denied |= r.No // where no clock jumps, a state has these alone
+	}
+	lost := quorum.Vote(k.config(c).Masters, 0, denied.Len()) == quorum.Lost
 	if lost && p.live() && p.Want.Shared == r.Shared {
 		w.violate(goesOn)
 	}
