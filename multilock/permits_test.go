@@ -109,8 +109,8 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 	})
 }
 
-// A caller that has tried a slot in vain, though nobody has it, tries none before the next look: it gave back what
-// votes it got, and would take that for a hint.
+// A caller that has tried a slot and not got it, though nobody has it, tries none before the next look: it gave back
+// what votes it got, and would take that for a hint.
 func TestAHintIsFollowedOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		p := &stander{s: fx.m.semaphoreOf(script.Slots("k")), w: new(waiter), req: &Request{Permits: 2, Lease: lease, Entry: new(entry)}, woken: make(chan struct{}, 1), hint: -1}

@@ -55,10 +55,10 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 		}
 	}
 	freed, err := free()
-	if err != nil && interrupted(ctx) != nil {
-		return fail(codeFor(interrupted(ctx)), "%w", err) // it may be free
-	}
 	if err != nil {
+		if by := bySignal(ctx); by != nil {
+			return fail(codeFor(by), "%w", err) // it may be free
+		}
 		return refuse(err, called)
 	}
 	if !freed {

@@ -22,17 +22,11 @@ const lookLimit = 30 * time.Second
 
 // lookContext returns a context that ends after lookLimit, or at the first interrupt.
 func lookContext() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	return ctx, func() { stop(); cancel() }
-}
-
-// interrupted returns how the program ends where an interrupt ended a context of lookContext; otherwise nil.
-func interrupted(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.Canceled) {
-		return quiet(signalCode(os.Interrupt))
-	}
-	return nil
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	ended, release := untilSignal(signals)
+	ctx, cancel := context.WithTimeout(ended, lookLimit)
+	return ctx, func() { signal.Stop(signals); cancel(); release() }
 }
 
 // interval is the value of --watch: how often to look, or 0 to look once.
@@ -76,7 +70,7 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 		defer cancel()
 		out := pageFor(std.out)
 		end := once(ctx, client, out)
-		if err := interrupted(ctx); err != nil {
+		if err := bySignal(ctx); err != nil {
 			return err // what was seen may be a part
 		}
 		if err := out.on(std.out); err != nil {

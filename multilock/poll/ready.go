@@ -13,11 +13,7 @@ import (
 // error is a [*MajorityError] that says what each of the others lacks: when ctx has ended, and at once
 // when waiting is in vain.
 func (m *Masters) Reach(ctx context.Context, key string) error {
-	lacking := func() error { return m.Unready("lock", key) }
-	if lacking() == nil {
-		return nil
-	}
-	return m.Await(ctx, lacking)
+	return m.Await(ctx, func() error { return m.Unready("lock", key) })
 }
 
 // Away waits until no majority of the masters would grant a lock, as far as is known without asking them, and is false if

@@ -44,7 +44,7 @@ func (c *Command) decode(reply any) (a Answer, ok bool) {
 	case c.verb == renewing:
 		return renewed(list, len(c.holds))
 	case c.slots > 0:
-		return looked(reply, c.slots)
+		return looked(list, c.slots)
 	case c.verb == inspecting:
 		return inspected(list)
 	}
@@ -129,9 +129,8 @@ func inspected(list []any) (a Answer, ok bool) {
 }
 
 // looked reads what inspect.lua says of n slots.
-func looked(reply any, n int) (a Answer, ok bool) {
-	list, _ := reply.([]any)
-	if a.Outcome = Done; len(list) > 3*n || !rows(reply, &a.Slots, "Slot", "Left", "Queue") {
+func looked(list []any, n int) (a Answer, ok bool) {
+	if a.Outcome = Done; list == nil || len(list) > 3*n || !rows(list, &a.Slots, "Slot", "Left", "Queue") {
 		return a, false
 	}
 	next := 0
