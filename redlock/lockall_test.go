@@ -187,6 +187,40 @@ func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
 	})
 }
 
+// A wait uses up no fixed lease of the names before the one that is waited for, and starts over for none: its place in
+// the queue is kept, and nobody takes what it has.
+func TestLockAllWaitsLongerThanItsLease(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const short = 3 * time.Second
+		b := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
+		got := make(chan *redlock.Holds, 1)
+		go func() {
+			holds, err := c.LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(short))
+			expect(t, "LockAll", err)
+			got <- holds
+		}()
+		time.Sleep(time.Second)
+		has := fleet.Master(0).Holder("a")
+		for range 10 {
+			time.Sleep(short)
+			if now := fleet.Master(0).Holder("a"); now == "" || now != has {
+				t.Errorf("%q has a, want %q as at first", now, has)
+			}
+		}
+		unlock(t, b)
+		holds := <-got
+		if holds == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond) // a lock that was handed over begins with a short lease
+		if left := holds.Remaining(); left < short/2 {
+			t.Errorf("%v of a lease of %v are left", left, short)
+		}
+		time.Sleep(short + time.Second)
+		expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost) // the lease is fixed once all are had
+	})
+}
+
 // If the context has ended when a lock is lost that LockAll has, as both may while the process was stopped, the
 // error is that of the context, and not of the loss: LockAll would have begun anew.
 func TestLockAllEndsWithALoss(t *testing.T) {

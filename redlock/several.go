@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 )
@@ -164,9 +166,10 @@ func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold,
 var errAway = errors.New("redlock: the masters of a set are away")
 
 // waitFor waits for the last of the items, as long as it has those before it: and none of another set while the masters are
-// away, which would keep that one from others.
+// away, which would keep that one from others. A fixed lease of those before it is not used up by the wait: callers
+// that wait for longer than their lease would start over, behind all others, for ever.
 //
-// Goroutines: one, if it has any of another set. It ends before waitFor returns.
+// Goroutines: one, if it has any of another set, and one for fixed leases. They end before waitFor returns.
 func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	it := items[len(before)]
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -183,12 +186,29 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 			}
 		})
 	}
+	if !it.watch && len(before) > 0 {
+		watch.Go(func() { extendAll(ctx, before, it.lease) })
+	}
 	it.wait = true
 	hold, err := it.lock(ctx, it.want)
 	if err != nil && context.Cause(ctx) == errAway {
 		return nil, errAway
 	}
 	return hold, withName(it.name, err)
+}
+
+// extendAll extends holds until ctx ends, as often as a watchdog would. What fails shows in the hold: it ends.
+func extendAll(ctx context.Context, holds []*Hold, lease time.Duration) {
+	tick := time.NewTicker(lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			beside.All(holds, func(h *Hold) error { return h.Extend(ctx, lease) })
+		}
+	}
 }
 
 // withName returns the error of a lock with its name.
