@@ -44,10 +44,9 @@ func (c *child) reap() {
 }
 
 // signal sends s to the command's own group, or to the command if it has none.
-func (c *child) signal(s syscall.Signal) {
+func (c *child) signal(s syscall.Signal) error {
 	if c.own {
-		_ = unix.Kill(-c.pid, s)
-		return
+		return send(-c.pid, s)
 	}
-	_ = unix.Kill(c.pid, s)
+	return send(c.pid, s)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -47,15 +48,16 @@ func (c *child) reap() {
 
 // signal sends s once to every process of the tree: to the group with one system call, which misses
 // none, and to the others one by one.
-func (c *child) signal(s syscall.Signal) {
+func (c *child) signal(s syscall.Signal) (err error) {
 	if c.own {
-		_ = unix.Kill(-c.pid, s)
+		err = send(-c.pid, s)
 	}
 	for _, p := range descendants(os.Getpid()) {
 		if !c.own || p.group != c.pid {
-			_ = unix.Kill(p.pid, s)
+			err = cmp.Or(err, send(p.pid, s))
 		}
 	}
+	return err
 }
 
 // process is one entry of the process table.

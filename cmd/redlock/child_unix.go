@@ -3,6 +3,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -129,12 +131,12 @@ func (c *child) forward(sig os.Signal, valid func() bool) {
 		c.pause(valid)
 	case unix.SIGINT, unix.SIGQUIT:
 		if c.own || !foreground() { // otherwise the terminal has already sent it to the command
-			c.end(s)
+			_ = c.end(s)
 		}
 	case unix.SIGTERM, unix.SIGHUP:
-		c.end(s)
+		_ = c.end(s)
 	default:
-		_ = unix.Kill(c.pid, s)
+		_ = send(c.pid, s)
 	}
 }
 
@@ -146,7 +148,7 @@ func (c *child) pause(valid func() bool) {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
 	defer signal.Stop(continued)
-	c.signal(unix.SIGSTOP)
+	_ = c.signal(unix.SIGSTOP)
 	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
 	// STOP may reach another thread first, so that this one runs on for a moment. The first process of
 	// a container is not stopped at all, and goes on after the timeout.
@@ -155,7 +157,7 @@ func (c *child) pause(valid func() bool) {
 	case <-time.After(time.Second):
 	}
 	if valid() {
-		c.signal(unix.SIGCONT)
+		_ = c.signal(unix.SIGCONT)
 	}
 }
 
@@ -170,16 +172,25 @@ func (c *child) report(valid func() bool) bool {
 }
 
 // end asks every process of the tree to end. CONT wakes those that were stopped.
-func (c *child) end(s syscall.Signal) {
-	c.signal(s)
-	c.signal(unix.SIGCONT)
+func (c *child) end(s syscall.Signal) error {
+	err := c.signal(s)
+	_ = c.signal(unix.SIGCONT)
+	return err
 }
 
-func (c *child) terminate() { c.end(unix.SIGTERM) }
+func (c *child) terminate() error { return c.end(unix.SIGTERM) }
 
 // kill ends every process of the tree that it finds.
-func (c *child) kill() {
-	c.signal(unix.SIGKILL)
+func (c *child) kill() error { return c.signal(unix.SIGKILL) }
+
+// send sends s to a process, or to a group if target is negative. A process that is gone needs none. One that
+// runs as another user, as under sudo, refuses it.
+func send(target int, s syscall.Signal) error {
+	err := unix.Kill(target, s)
+	if err == nil || errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return fmt.Errorf("%v to process %d: %w", s, max(target, -target), err)
 }
 
 // hasTerminal reports whether redlock has a terminal.

@@ -91,14 +91,13 @@ func (c *child) stopped() bool { return false }
 
 func (c *child) report(func() bool) bool { return false }
 
-func (c *child) terminate() { c.kill() }
+func (c *child) terminate() error { return c.kill() }
 
-func (c *child) kill() {
+func (c *child) kill() error {
 	if c.job != 0 {
-		_ = windows.TerminateJobObject(c.job, exitSignal+9)
-		return
+		return windows.TerminateJobObject(c.job, exitSignal+9)
 	}
-	_ = c.proc.Kill()
+	return c.proc.Kill()
 }
 
 func hasTerminal() bool { return true }

@@ -26,8 +26,8 @@ type tree interface {
 	forward(sig os.Signal, valid func() bool)
 	stopped() bool                 // the command is, by a signal
 	report(valid func() bool) bool // that to the shell, until the job goes on; false: there is none
-	terminate()
-	kill()
+	terminate() error              // what could not be told, as it runs as another user
+	kill() error
 }
 
 // ending reports the end of a process tree.
@@ -61,6 +61,7 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 	defer wake.Stop()
 	exited, gone, ended := c.ends().exited, c.ends().gone, h.Context().Done()
 	var giveUp <-chan time.Time
+	var alive error // why some are, if KILL could not be sent
 	why := func() error {
 		if steps.did == leave {
 			return nil
@@ -85,7 +86,7 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 			ended = nil
 		case <-wake.C:
 		case <-giveUp:
-			log.Error("some of the command's processes do not die")
+			log.Error("some of the command's processes do not die", "error", alive)
 			return exitSignal + 9, why()
 		}
 		now := time.Now()
@@ -109,13 +110,15 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 				lost = fmt.Errorf("it was stopped for %v", lease)
 			}
 			log.Warn("the hold is ending: TERM to the command", "left", max(0, left).Round(time.Millisecond))
-			c.terminate()
+			if err := c.terminate(); err != nil {
+				log.Error("the command cannot be told to end", "error", err)
+			}
 		case kill:
 			if giveUp == nil {
 				log.Warn("the command is still there: KILL to the command")
 				giveUp = time.After(killLimit)
 			}
-			c.kill()
+			alive = c.kill()
 		}
 		wake.Reset(again)
 	}

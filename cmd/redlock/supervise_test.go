@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -64,16 +67,21 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
-// Processes that do not die are killed again and again, and redlock does not wait for them forever.
+// Processes that do not die are killed again and again, and redlock does not wait for them forever. It says why they
+// live, where it may not signal them.
 func TestSuperviseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tree := &fakeTree{ending: newEnding(), start: time.Now(), immortal: true}
-		code, lost := supervise(tree, startHold(t, time.Second, 0, move{}), 0, time.Hour, nil, slog.New(slog.DiscardHandler))
+		tree := &fakeTree{ending: newEnding(), start: time.Now(), immortal: true, refuses: errors.New("it runs as another user")}
+		var says bytes.Buffer
+		code, lost := supervise(tree, startHold(t, time.Second, 0, move{}), 0, time.Hour, nil, slog.New(slog.NewTextHandler(&says, nil)))
 		if took := time.Since(tree.start); code != 137 || lost == nil || took != time.Second+killLimit {
 			t.Errorf("supervise = %d, %v after %v, want 137 and why after %v", code, lost, took, time.Second+killLimit)
 		}
 		if got := len(tree.killed); got < 50 {
 			t.Errorf("%d times KILL in %v, want one every %v", got, killLimit, killAgain)
+		}
+		if n := strings.Count(says.String(), tree.refuses.Error()); n != 2 { // at TERM, and at the end
+			t.Errorf("%d lines say why it lives, want 2:\n%s", n, &says)
 		}
 	})
 }
@@ -97,6 +105,7 @@ type fakeTree struct {
 	stops          time.Duration // when it is stopped, 0 for never
 	leaves         bool          // then it leaves processes behind
 	immortal       bool
+	refuses        error           // signals
 	termed, killed []time.Duration // when
 }
 
@@ -111,7 +120,7 @@ func (f *fakeTree) stopped() bool { return f.stops > 0 && time.Since(f.start) >=
 
 func (f *fakeTree) report(func() bool) bool { return false }
 
-func (f *fakeTree) terminate() {
+func (f *fakeTree) terminate() error {
 	f.termed = append(f.termed, time.Since(f.start))
 	if f.obeys > 0 {
 		time.AfterFunc(f.obeys, func() {
@@ -121,9 +130,10 @@ func (f *fakeTree) terminate() {
 			}
 		})
 	}
+	return f.refuses
 }
 
-func (f *fakeTree) kill() {
+func (f *fakeTree) kill() error {
 	f.killed = append(f.killed, time.Since(f.start))
 	switch {
 	case f.immortal || len(f.killed) > 1:
@@ -132,6 +142,7 @@ func (f *fakeTree) kill() {
 	default:
 		f.end(137)
 	}
+	return f.refuses
 }
 
 // fakeHold is a hold whose validity moves once at most.
