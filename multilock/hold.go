@@ -306,6 +306,16 @@ func (h *Hold) awaitCount(ctx context.Context, e Entry, r *round) error {
 	return nil
 }
 
+// Rewish has e want the hold renewed as req says from now on. It sends nothing.
+func (h *Hold) Rewish(e Entry, req *Request) {
+	h.d.mu.Lock()
+	if h.d.hold == h && h.liveLocked() {
+		h.d.stepLocked(&attempt.Event{Kind: attempt.Rewish, Key: e, Wish: req.wish()})
+	}
+	h.d.mu.Unlock()
+	h.d.flush()
+}
+
 // Orphan notes that nobody can give e back any more. Once that is so of all entries that want the hold
 // renewed, it is renewed no more. It ends with its validity and not before, since work under the context
 // of an entry may still be going on. Orphan reports whether that is a mistake: a fixed lease may be left

@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -95,7 +96,7 @@ func (l *line) wake(owner any) {
 
 // join puts a caller at the end of the line for what it wants.
 func (m *Masters) join(req *Request) *waiter {
-	w := &waiter{req: *req, line: req.line(), since: clock.Now(), told: make(chan struct{}, 1), trace: req.trace}
+	w := &waiter{req: *req, line: req.line(), since: cmp.Or(req.Since, clock.Now()), told: make(chan struct{}, 1), trace: req.trace}
 	if req.Owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}

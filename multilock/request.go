@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
 )
@@ -26,6 +27,7 @@ type Request struct {
 	Wait    bool          // until the lock is free; otherwise it tries, a few times at most where votes split
 	Watch   bool          // renew the hold until it is given back
 	Limit   time.Duration // of the time that it is renewed; 0: none
+	Since   clock.Instant // when the caller began to wait, which is its place in the queue; zero: now
 
 	// Callers with the same Owner enter each other's hold of a lock; nil: only who is given the Entry
 	// for one does. A permit is never entered again.

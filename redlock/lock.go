@@ -149,7 +149,14 @@ func (s *set) lock(ctx context.Context, w want) (*Hold, error) {
 func (s *set) request(ctx context.Context, w want) (*entry, multilock.Request) {
 	owner := ownerOf(ctx)
 	e := s.newEntry(ctx, w, owner)
-	return e, multilock.Request{
+	req := s.wish(w)
+	req.Owner, req.Entry = owner, e
+	return e, req
+}
+
+// wish returns what is asked of the masters for w, whoever asks.
+func (s *set) wish(w want) multilock.Request {
+	return multilock.Request{
 		Key:     w.name,
 		Shared:  w.shared,
 		Permits: w.permits,
@@ -157,7 +164,6 @@ func (s *set) request(ctx context.Context, w want) (*entry, multilock.Request) {
 		Wait:    w.wait,
 		Watch:   w.watch,
 		Limit:   s.cfg.MaxHold,
-		Owner:   owner,
-		Entry:   e,
+		Since:   w.since,
 	}
 }

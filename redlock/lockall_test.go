@@ -187,37 +187,79 @@ func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
 	})
 }
 
-// A wait uses up no fixed lease of the names before the one that is waited for, and starts over for none: its place in
-// the queue is kept, and nobody takes what it has.
-func TestLockAllWaitsLongerThanItsLease(t *testing.T) {
+// A wait uses up neither a fixed lease nor MaxHold of the names before the one that is waited for, be it long or one of
+// several: LockAll does not start over, behind all others.
+func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
+	const short = 3 * time.Second
+	for name, tt := range map[string]struct {
+		limit   time.Duration
+		options []redlock.Option
+		freed   []time.Duration // when b, c and so on are, one after the other
+		left    time.Duration   // when LockAll has returned, at least
+		lasts   time.Duration   // the holds, from then on, at most
+	}{
+		"a long wait":         {0, []redlock.Option{redlock.Lease(short)}, []time.Duration{30 * time.Second}, short * 6 / 10, short},
+		"short ones":          {0, []redlock.Option{redlock.Lease(short)}, []time.Duration{9 * short / 30, 18 * short / 30, 27 * short / 30, 36 * short / 30}, short * 6 / 10, short},
+		"longer than MaxHold": {time.Minute, nil, []time.Duration{5 * time.Minute}, 19 * time.Second, 90 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+				c := open(t, fleet, redlock.Config{MaxHold: tt.limit})
+				names := []string{"a", "b", "c", "d", "e"}[:len(tt.freed)+1]
+				for i, at := range tt.freed {
+					busy := lock(t, t.Context(), other, names[i+1])
+					time.AfterFunc(at, func() { unlock(t, busy) })
+				}
+				got := make(chan *redlock.Holds, 1)
+				go func() {
+					holds, err := c.LockAll(t.Context(), names, tt.options...)
+					expect(t, "LockAll", err)
+					got <- holds
+				}()
+				time.Sleep(100 * time.Millisecond)
+				has := fleet.Master(0).Holder("a")
+				holds := <-got
+				if now := fleet.Master(0).Holder("a"); now == "" || now != has {
+					t.Errorf("%q has a in the end, want %q as at first", now, has)
+				}
+				start := time.Now()
+				time.Sleep(100 * time.Millisecond) // a lock that was handed over begins with a short lease
+				if left := holds.Remaining(); left < tt.left-100*time.Millisecond {
+					t.Errorf("%v are left, want %v", left, tt.left)
+				}
+				<-holds.Context().Done()
+				if lasted := time.Since(start); lasted > tt.lasts || lasted < tt.limit {
+					t.Errorf("the holds lasted for %v, want %v to %v", lasted, tt.limit, tt.lasts)
+				}
+				expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost)
+			})
+		})
+	}
+}
+
+// LockAll that starts over after a loss keeps its place in the queue of a name that it waited for before.
+func TestLockAllKeepsItsPlace(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		const short = 3 * time.Second
-		b := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
-		got := make(chan *redlock.Holds, 1)
-		go func() {
-			holds, err := c.LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(short))
-			expect(t, "LockAll", err)
-			got <- holds
-		}()
+		other, later := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
+		b := lock(t, t.Context(), other, "b")
+		all := taking(t, c, "a", "b")
 		time.Sleep(time.Second)
-		has := fleet.Master(0).Holder("a")
-		for range 10 {
-			time.Sleep(short)
-			if now := fleet.Master(0).Holder("a"); now == "" || now != has {
-				t.Errorf("%q has a, want %q as at first", now, has)
-			}
-		}
+		one := make(chan *redlock.Hold, 1)
+		go func() { one <- lock(t, t.Context(), later, "b") }()
+		time.Sleep(time.Second)
+		seize(fleet, 0, 3) // for a minute
+		time.Sleep(2 * time.Minute)
 		unlock(t, b)
-		holds := <-got
-		if holds == nil {
-			return
+		time.Sleep(time.Second)
+		select {
+		case holds := <-all:
+			expect(t, "Unlock", holds.Unlock(t.Context()))
+			unlock(t, <-one)
+		default:
+			t.Error("the lock went to one that began to wait later")
+			unlock(t, <-one)
+			expect(t, "Unlock", (<-all).Unlock(t.Context()))
 		}
-		time.Sleep(100 * time.Millisecond) // a lock that was handed over begins with a short lease
-		if left := holds.Remaining(); left < short/2 {
-			t.Errorf("%v of a lease of %v are left", left, short)
-		}
-		time.Sleep(short + time.Second)
-		expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost) // the lease is fixed once all are had
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 )
 
@@ -79,8 +80,9 @@ type want struct {
 	permits int  // above 0: one of so many
 	watch   bool // the watchdog renews the hold, with the lease of Config
 	lease   time.Duration
-	wait    bool // until it is free
-	bind    bool // the hold's context ends with the caller's
+	wait    bool          // until it is free
+	since   clock.Instant // when the caller began to wait for it; zero: not yet
+	bind    bool          // the hold's context ends with the caller's
 }
 
 // wanted returns what a caller wants of name, or why nobody can have that.

@@ -1,14 +1,14 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
-	"example.com/redlock/internal/beside"
+	"example.com/redlock/clock"
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 )
@@ -61,7 +61,10 @@ func (c *Client) inOrder(ctx context.Context, names []string, options []Option) 
 // It is tempting to ask for one after the other. But most locks are free, and all answers come in one
 // round trip. What is granted behind a lock that is not is given back before that is waited for. So
 // whoever waits has only what comes before it in the order, and there is no circle.
+//
+// What is asked for again keeps its place in the queue.
 func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error {
+	waited := false
 	for {
 		if wait {
 			if err := reach(ctx, items, holds); err != nil {
@@ -74,6 +77,9 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		}
 		if refused < 0 {
 			if err = lost(holds); err == nil {
+				if waited {
+					rewish(items, holds, false)
+				}
 				return nil
 			}
 			refused = 0
@@ -88,8 +94,11 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 			}
 			return items[refused].masters.Clients.Identify(ctx, err)
 		}
-		first := max(0, slices.Index(holds, nil))
+		first := slices.Index(holds, nil)
 		giveBack(ctx, holds[first:])
+		rewish(items, holds[:first], true)
+		waited = true
+		items[first].since = cmp.Or(items[first].since, clock.Now())
 		if holds[first], err = waitFor(ctx, items[:first+1], holds[:first]); err == nil {
 			continue
 		}
@@ -166,10 +175,9 @@ func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold,
 var errAway = errors.New("redlock: the masters of a set are away")
 
 // waitFor waits for the last of the items, as long as it has those before it: and none of another set while the masters are
-// away, which would keep that one from others. A fixed lease of those before it is not used up by the wait: callers
-// that wait for longer than their lease would start over, behind all others, for ever.
+// away, which would keep that one from others.
 //
-// Goroutines: one, if it has any of another set, and one for fixed leases. They end before waitFor returns.
+// Goroutines: one, if it has any of another set. It ends before waitFor returns.
 func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	it := items[len(before)]
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -186,9 +194,6 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 			}
 		})
 	}
-	if !it.watch && len(before) > 0 {
-		watch.Go(func() { extendAll(ctx, before, it.lease) })
-	}
 	it.wait = true
 	hold, err := it.lock(ctx, it.want)
 	if err != nil && context.Cause(ctx) == errAway {
@@ -197,17 +202,15 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	return hold, withName(it.name, err)
 }
 
-// extendAll extends holds until ctx ends, as often as a watchdog would. What fails shows in the hold: it ends.
-func extendAll(ctx context.Context, holds []*Hold, lease time.Duration) {
-	tick := time.NewTicker(lease / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			beside.All(holds, func(h *Hold) error { return h.Extend(ctx, lease) })
+// rewish has holds renewed as was asked for or, while their caller waits for another lock, without end: what a fixed
+// lease or Config.MaxHold allows would be used up by the wait, and the caller would start over, behind all others.
+func rewish(items []item, holds []*Hold, waits bool) {
+	for i, h := range holds {
+		e, req := h.of.(*entry), items[i].wish(items[i].want)
+		if waits {
+			req.Watch, req.Limit = true, 0
 		}
+		e.hold.Load().Rewish(e, &req)
 	}
 }
 

@@ -131,6 +131,8 @@ func (c *Attempt) Step(conf *Config, now clock.Instant, ev *Event, out *Effects)
 		c.enter(conf, now, ev, out)
 	case Leave:
 		c.leave(conf, now, ev, out)
+	case Rewish:
+		c.rewish(now, ev)
 	case Renew, Downgrade:
 		if c.State == Held {
 			c.renew(conf, now, ev, out)

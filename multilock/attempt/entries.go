@@ -108,6 +108,17 @@ func (c *Attempt) changed(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.count(conf, now, out)
 }
 
+// rewish has an entry want something else from now on, as if it began. A renewal is due as soon as a third of the lease is
+// used up.
+func (c *Attempt) rewish(now clock.Instant, ev *Event) {
+	if i := c.Find(ev.Key); c.State == Held && i >= 0 && c.Entries[i].State == Inside {
+		c.Entries[i].Wish = ev.Wish
+		c.Entries[i].begin(now)
+		c.wish()
+		c.renewIn(now, max(0, now.Left(c.Until)-c.Lease+RenewEvery(c.Lease)))
+	}
+}
+
 // count has the masters set the hold count, unless they have it, or have yet to answer to another one.
 func (c *Attempt) count(conf *Config, now clock.Instant, out *Effects) {
 	for i := range c.Rounds {

@@ -105,6 +105,7 @@ const (
 	Wanted                // somebody else wants the lock
 	Enter                 // another caller wants the hold, or what is kept: the entry Key wants Wish
 	Leave                 // the caller of the entry Key wants the lock no more
+	Rewish                // the entry Key wants Wish from now on: its caller waits for another lock, or has all that it takes together
 	Renew                 // a renewal is to be made: the one that is due, or for Lease if that is not 0
 	Downgrade             // the hold is a reader's from now on, and a renewal is to be made for that
 	Lose                  // the hold is lost, whatever its masters say: as with the other of two that are one
@@ -127,7 +128,7 @@ type Event struct {
 
 	Delay  time.Duration // of Hint
 	Key    any           // of an entry
-	Wish   Wish          // of Start and Enter
+	Wish   Wish          // of Start, Enter and Rewish
 	Shared bool          // of Enter: as a reader
 	Follow bool          // of Start: a release of its client to all masters enters the caller into their queues
 	Keep   bool          // of Leave: nothing keeps the client from keeping the lock

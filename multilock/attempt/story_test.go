@@ -222,8 +222,8 @@ func (s *story) event(w []string) *Event {
 		return ev
 	}
 	switch w[0] {
-	case "start", "enter", "leave":
-		ev.Kind = map[string]Kind{"start": Start, "enter": Enter, "leave": Leave}[w[0]]
+	case "start", "enter", "leave", "rewish":
+		ev.Kind = map[string]Kind{"start": Start, "enter": Enter, "leave": Leave, "rewish": Rewish}[w[0]]
 		ev.Key, ev.Wish.Lease = word(1), s.Want.Lease
 		for i := 2; i < len(w); i++ {
 			switch w[i] {

@@ -130,7 +130,7 @@ func (w *World) begin(k *Case, c int, follows bool) {
 	clear(p.Rounds)
 	p.Forced, p.Barred, p.Meant, p.Joined, p.Raising = false, false, false, false, false
 	p.entries = entries{room: p.room}
-	w.step(k, c, attempt.Event{Kind: attempt.Start, Key: uint8(0), Wish: k.wish(c, 0), Follow: follows}, 0)
+	w.step(k, c, attempt.Event{Kind: attempt.Start, Key: uint8(0), Wish: k.wish(c, 0, 0), Follow: follows}, 0)
 }
 
 // taken has a caller want the lock, and get it at once: the messages take no time.
@@ -280,20 +280,30 @@ type entries struct {
 	room     [maxEntries]attempt.Entry // of the list
 	Inside   uint8                     // the entries that were confirmed, and not given back: a bit for each
 	Orphaned uint8                     // those that nobody can give back
+	Waits    uint8                     // those whose callers wait for another lock
 }
 
-// wish is what an entry wants: to be renewed (w), with a limit (l), or a fixed lease (f).
-func (k *Case) wish(c int, key uint8) attempt.Wish {
-	wish := attempt.Wish{Watched: k.watches(key), Lease: ticks(k.lease(c))}
+// wish is what an entry wants: to be renewed (w), with a limit (l), or a fixed lease (f), but to be renewed while
+// its caller waits for another lock (s). waits are the entries of which that is so.
+func (k *Case) wish(c int, key, waits uint8) attempt.Wish {
+	wish := attempt.Wish{Watched: k.watches(key, waits), Lease: ticks(k.lease(c))}
 	if k.limits(key) {
 		wish.For = ticks(k.Limit)
 	}
 	return wish
 }
 
-func (k *Case) watches(key uint8) bool {
-	return k.Wishes == "" && (k.Watch || key == tookOver) || k.Wishes != "" && k.Wishes[key] != 'f'
+func (k *Case) watches(key, waits uint8) bool {
+	switch {
+	case k.Wishes == "":
+		return k.Watch || key == tookOver
+	case k.several(key):
+		return waits>>key&1 == 1
+	}
+	return k.Wishes[key] != 'f'
 }
+
+func (k *Case) several(key uint8) bool { return k.Wishes != "" && k.Wishes[key] == 's' }
 
 // tookOver is the entry of a caller that takes over what its client keeps: it is renewed, since it may do with less.
 const tookOver = 1
@@ -304,7 +314,7 @@ func (k *Case) limits(key uint8) bool { return k.Wishes != "" && k.Wishes[key] =
 func (w *World) enter(k *Case, c int) {
 	w.Enters--
 	key := uint8(k.Enters) - w.Enters
-	w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: key, Wish: k.wish(c, key), Shared: w.Callers[c].Want.Shared}, 0)
+	w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: key, Wish: k.wish(c, key, 0), Shared: w.Callers[c].Want.Shared}, 0)
 }
 
 // share notes what an event means for those who have an entry of the hold.
@@ -328,7 +338,7 @@ func (w *World) share(k *Case, c int, ev *attempt.Event, out *attempt.Effects) {
 		w.violate(heldByNobody)
 	}
 	if !p.live() {
-		p.Inside, p.Orphaned, p.Doubt = 0, 0, false // they are told
+		p.Inside, p.Orphaned, p.Waits, p.Doubt = 0, 0, 0, false // they are told
 	}
 }
 
@@ -369,7 +379,7 @@ func (w *World) checkEntries(k *Case, c int) {
 	}
 	lasts, wants := false, false
 	for key := range uint8(maxEntries) {
-		if p.Inside&^p.Orphaned>>key&1 == 1 && k.watches(key) {
+		if p.Inside&^p.Orphaned>>key&1 == 1 && k.watches(key, p.Waits) {
 			left := ticks(k.Lease)
 			if k.limits(key) {
 				left = w.clock(c).Left(p.Entries[p.Find(key)].Limit)

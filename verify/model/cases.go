@@ -20,7 +20,7 @@ var teeth = []string{
 	"shared/RW, tokens, late", "shared/RW, tokens, crash", "shared/WR, downgrade, crash", "shared/WR, downgrade, slow",
 	"shared/RR, older", "shared/WR, tokens, one comes again, restart",
 	"order/WWRW, downgrade", "changing/both and both", "changing/both and new, 1 and 3", "changing/both and both, force", "kept/two/1", "kept/two, renewed, long, slow", "kept/one keeps, one tries/1",
-	"entered/ff, give up", "entered/wf", "entered/fw", "entered/wl", "entered/twice", "entered/downgrade",
+	"entered/ff, give up", "entered/wf", "entered/fw", "entered/sf", "entered/wl", "entered/twice", "entered/downgrade",
 	"token/two/1", "token/two, one comes again, late/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
 }
 

@@ -353,7 +353,7 @@ func (c *coder) entries(caller int, of *Caller) {
 	if !has(p) {
 		if c.reading {
 			p.Entries = of.room[:1]
-			p.Entries[0] = attempt.Entry{Key: uint8(0), Wish: c.k.wish(caller, 0)}
+			p.Entries[0] = attempt.Entry{Key: uint8(0), Wish: c.k.wish(caller, 0, 0)}
 		}
 		return
 	}
@@ -366,7 +366,7 @@ func (c *coder) entries(caller int, of *Caller) {
 		of.Inside, shared = 1, 1
 		counted = 1
 	} else {
-		of.Inside, of.Orphaned = c.u8(of.Inside), c.u8(of.Orphaned)
+		of.Inside, of.Orphaned, of.Waits = c.u8(of.Inside), c.u8(of.Orphaned), c.u8(of.Waits)
 		two(c, &shared, &counted)
 	}
 	if p.Counted = int32(counted); c.reading {
@@ -393,7 +393,7 @@ func (c *coder) entries(caller int, of *Caller) {
 			ago = uint32(c.u8(uint8(ago)))
 		}
 		if c.reading {
-			e.Key, e.Wish = key, c.k.wish(caller, key)
+			e.Key, e.Wish = key, c.k.wish(caller, key, of.Waits)
 			if e.Round = 0; ago > 0 {
 				e.Round = p.Round + 1 - ago
 			}

@@ -267,7 +267,7 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 		x.share(it, c)
 	case p.kept():
 		x.free(it, func(w *World) {
-			w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: uint8(tookOver), Wish: k.wish(c, tookOver)}, 0)
+			w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: uint8(tookOver), Wish: k.wish(c, tookOver, 0)}, 0)
 		})
 	case it.Comes > 0 && p.over():
 		x.maybe(it, func(w *World) {
@@ -315,6 +315,13 @@ func (x *mover) share(it *item, c int) {
 			continue
 		}
 		x.free(it, func(w *World) { w.leave(k, c, key) })
+		if k.several(key) {
+			x.maybe(it, func(w *World) {
+				q := &w.Callers[c]
+				q.Waits ^= bit
+				w.step(k, c, attempt.Event{Kind: attempt.Rewish, Key: key, Wish: k.wish(c, key, q.Waits)}, 0)
+			})
+		}
 		if k.Leaks {
 			x.maybe(it, func(w *World) {
 				q := &w.Callers[c]
@@ -335,7 +342,7 @@ func (x *Message) counts() bool { return x.Kind == count }
 // entered has owners enter their holds again.
 func (t *table) entered() {
 	f := t.family("entered/", "", Case{Masters: 3, Callers: 1, Delay: 1, Lease: 12, Limit: 10, Enters: 1})
-	for _, wishes := range []string{"ff", "fw", "wf", "wl"} {
+	for _, wishes := range []string{"ff", "fw", "wf", "wl", "sf"} {
 		any, daily := Case{Wishes: wishes, Leaks: true}, ^freezeLink
 		if wishes == "ff" {
 			daily = always
