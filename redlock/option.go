@@ -37,7 +37,8 @@ func Shared() Option { return Option{shared: true} }
 
 // Lease sets a lease that is not renewed: the hold ends, as lost, when it is over, unless [Hold.Extend] extends it.
 // It is in whole milliseconds, rounded down, and at most [Config.MaxLease]. If another client's Unlock handed
-// the lock over, the lease starts up to 20 ms after Lock returns.
+// the lock over, the lease starts up to 20 ms after Lock returns. Of a name in two sets (see [SetsConfig]), about two
+// thirds may be left, as in [Client.LockAll].
 //
 // A hold that is entered again lasts as long as the longest of those that share it: see [Hold.Enter].
 func Lease(lease time.Duration) Option { return Option{fixed: true, lease: lease} }
