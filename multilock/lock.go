@@ -39,7 +39,7 @@ func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
 	if hold, err := m.enter(ctx, req); hold != nil || err != nil {
 		return hold, err
 	}
-	if err := m.Clients.Admit(ctx, op, name, false); err != nil {
+	if err := m.Clients.Admit(ctx, op, name); err != nil {
 		return nil, err
 	}
 	if hold := m.takeOver(req, nil); hold != nil { // not before it is established, or the try would find its own client's lock
@@ -103,7 +103,7 @@ func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, er
 	if h != nil {
 		m.checkBefore(h)
 		op, name := called(h.d.key)
-		if why := m.Clients.Admit(ctx, op, name, false); why != nil { // it was stopped, or cut off, while it asked
+		if why := m.Clients.Admit(ctx, op, name); why != nil { // it was stopped, or cut off, while it asked
 			h.end(why)
 			return nil, why
 		}
@@ -126,7 +126,7 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 		}
 		if err == nil {
 			op, name := called(w.line)
-			err = m.Clients.Admit(ctx, op, name, true)
+			err = m.Clients.Admit(ctx, op, name)
 		}
 		var ready <-chan struct{}
 		unsure, _ = errors.AsType[*poll.MajorityError](err)
@@ -286,7 +286,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 		}
 		req.trace = m.startCall(ctx, req)
 		if errs[i] = m.All.Greeted(ctx, "lock", req.Key); errs[i] == nil {
-			errs[i] = m.Clients.Admit(ctx, "lock", req.Key, false)
+			errs[i] = m.Clients.Admit(ctx, "lock", req.Key)
 		}
 		if errs[i] != nil {
 			continue

@@ -350,7 +350,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 		case <-p.woken:
 			if !m.Clients.Admitted() { // as in bid, but what it has won it keeps: others would come first at the slot
 				won := p.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held })
-				if !won || m.Clients.Admit(ctx, "acquire", req.Key, true) != nil {
+				if !won || m.Clients.Admit(ctx, "acquire", req.Key) != nil {
 					return nil, nil
 				}
 			}

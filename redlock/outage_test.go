@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -58,6 +59,31 @@ func TestReadyEndsWithClose(t *testing.T) {
 			t.Errorf("Ready returned after %v, want it to end with Close after a minute", took)
 		}
 		expect(t, "Ready of a closed client", c.Ready(t.Context()), redlock.ErrClosed)
+	})
+}
+
+// Callers of a client that has yet to take its first lock ask the masters that are left of an outage for nothing, however
+// many wait: they cannot be admitted.
+func TestNewcomersWaitForAMajority(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		each(fleet, 1, 3, (*redlocktest.Master).Kill)
+		time.Sleep(settle)
+		left := fleet.Master(0)
+		left.Delay(time.Millisecond)
+		before := left.Calls("EVAL") + left.Calls("EVALSHA")
+		var calls []*waiting
+		for i := range 100 {
+			calls = append(calls, waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, fmt.Sprint("n-", i)) }))
+		}
+		time.Sleep(10 * time.Second)
+		check.Equal(t, left.Calls("EVAL")+left.Calls("EVALSHA")-before, 0, "scripts that the master ran that was left")
+		each(fleet, 1, 3, (*redlocktest.Master).RestartWithData)
+		for _, w := range calls {
+			<-w.done
+			if expect(t, "Lock after the outage", w.err); w.hold != nil {
+				unlock(t, w.hold)
+			}
+		}
 	})
 }
 

@@ -64,13 +64,13 @@ func (s *Sets) looking(d *Directory) *look {
 // Admit lets a client that was asked for op on name take locks, or returns why it must not: others are
 // established whose terms conflict with its own. See [terms.Standing].
 //
-// The error is a [*poll.MajorityError] where too few masters answered, or ctx ended before; at once, for a caller that
-// does not wait, where no majority is left.
+// The error is a [*poll.MajorityError] where too few masters answered, or ctx ended before; at once where no majority is
+// left, since a caller that waits asks again and again.
 //
 // Cost: one round trip for a client that is not established, one more if others have other terms; none else.
-func (d *Directory) Admit(ctx context.Context, op, name string, wait bool) error {
+func (d *Directory) Admit(ctx context.Context, op, name string) error {
 	for !d.Admitted() {
-		if !wait && d.All.Gone() {
+		if d.All.Gone() {
 			if why := d.All.Unready(op, name); why != nil {
 				return why
 			}

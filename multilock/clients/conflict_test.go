@@ -104,11 +104,11 @@ func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
 			all[i].Spread(Part{Of: &sets})
 			all[i].id.Record.Name, all[i].by = "test", "x"
 		}
-		if err := all[1].Admit(t.Context(), "lock", "a", true); err != nil || !all[1].Admitted() {
+		if err := all[1].Admit(t.Context(), "lock", "a"); err != nil || !all[1].Admitted() {
 			t.Fatalf("the other set: %v", err)
 		}
 		time.Sleep(time.Minute)
-		check.OK(t, all[0].Admit(t.Context(), "lock", "b", true))
+		check.OK(t, all[0].Admit(t.Context(), "lock", "b"))
 		if all[1].Admitted() {
 			t.Error("the look at its masters has established it again")
 		}
