@@ -172,6 +172,7 @@ func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply a
 			log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
 				"master", name, "ahead", why.Ahead, "at_least", recovery)
 		}})
+		n.notifyLocked()
 		due = n.observedLocked(due, Observer.RanAhead)
 	case steadyAgain:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateSteady})

@@ -110,9 +110,9 @@ func (n *Node) working() (*link, error) {
 }
 
 // Notify sends on c whenever the result of Ready may have changed, until StopNotify: the master
-// came up, an attempt to connect failed, or its clock is steady again. It never blocks to send
-// to c: what c has no room for is dropped. The end of a guard is not notified, since the error
-// of Ready tells when that is.
+// came up, an attempt to connect failed, or its clock ran ahead or is steady again. It never
+// blocks to send to c: what c has no room for is dropped. The end of a guard is not notified, since
+// the error of Ready tells when that is.
 func (n *Node) Notify(c chan<- struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

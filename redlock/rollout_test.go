@@ -294,18 +294,23 @@ func TestTryLockInTwoSets(t *testing.T) {
 
 // Whoever cannot reach one of a name's sets keeps nobody from the other.
 func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
-	for what, before := range map[string]func(*testing.T, *redlock.Client, func()){
-		"before": func(_ *testing.T, _ *redlock.Client, leave func()) { leave(); time.Sleep(settle) },
-		"while it waits": func(t *testing.T, s *redlock.Client, leave func()) {
+	cut := func(b *redlocktest.Fleet) { each(b, 0, 3, (*redlocktest.Master).Cut) }
+	for what, before := range map[string]func(*testing.T, *redlock.Client, *redlocktest.Fleet){
+		"before": func(_ *testing.T, _ *redlock.Client, b *redlocktest.Fleet) { cut(b); time.Sleep(settle) },
+		"while it waits": func(t *testing.T, s *redlock.Client, b *redlocktest.Fleet) {
 			hold := lock(t, t.Context(), s, "n")
-			time.AfterFunc(5*time.Second, func() { leave(); unlock(t, hold) })
+			time.AfterFunc(5*time.Second, func() { cut(b); unlock(t, hold) })
+		},
+		"since clocks jump": func(_ *testing.T, _ *redlock.Client, b *redlocktest.Fleet) {
+			each(b, 0, 3, func(m *redlocktest.Master) { m.HSet("n", another, "1"); m.Expire("n", time.Hour) })
+			time.AfterFunc(5*time.Second, func() { each(b, 0, 2, func(m *redlocktest.Master) { m.Skew(10 * time.Second) }) })
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
 				f := startFleets(t, "a", "b")
 				canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
-				before(t, s, func() { each(f["b"], 0, 3, (*redlocktest.Master).Cut) })
+				before(t, s, f["b"])
 				w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
 					ctx, cancel := context.WithTimeout(ctx, time.Minute) // or it would keep the next one forever
 					defer cancel()
