@@ -90,7 +90,7 @@ func (c *Client) take(ctx context.Context, w want) (*Hold, error) {
 		return nil, err
 	}
 	if w.permits > 0 || !c.enters(ownerOf(ctx), w.name) {
-		if err := c.admit(ctx, w.op(), w.name, w.wait); err != nil {
+		if err := c.admit(ctx, w.op(), w.name); err != nil {
 			return nil, err
 		}
 	}

@@ -49,7 +49,7 @@ func (c *Client) lockAll(ctx context.Context, names []string, options []Option, 
 	}
 	owner := ownerOf(ctx)
 	if i := slices.IndexFunc(names, func(name string) bool { return !c.enters(owner, name) }); i >= 0 {
-		if err := c.admit(ctx, "lock", names[i], wait); err != nil {
+		if err := c.admit(ctx, "lock", names[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -178,7 +178,7 @@ func pick(ids []string, name string) (best string) {
 // admit lets a process take locks that was asked for op on name, or returns why it must not: others are established
 // whose terms conflict with its own. They may be known to the masters of one set alone, so it publishes its terms in
 // all, and waits for the sets of name.
-func (c *Client) admit(ctx context.Context, op, name string, _ bool) error {
+func (c *Client) admit(ctx context.Context, op, name string) error {
 	if c.sets[""] != nil {
 		return nil // which asks by itself
 	}
