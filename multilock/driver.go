@@ -146,13 +146,13 @@ func (d *driver) startIn(delay time.Duration) {
 // starting it: it returns when the first round is sent.
 func (d *driver) startAhead() {
 	d.mu.Lock()
-	d.out.gathered = true
+	before := len(d.out.messages)
 	d.startLocked()
+	for i := before; i < len(d.out.messages); i++ {
+		d.out.messages[i].gathered = true
+	}
 	d.mu.Unlock()
 	d.flushFirst()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.out.gathered = false
 }
 
 // step passes ev to the attempt, and sends what follows.

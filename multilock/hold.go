@@ -311,6 +311,7 @@ func (h *Hold) Rewish(e Entry, req *Request) {
 	h.d.mu.Lock()
 	if h.d.hold == h && h.liveLocked() {
 		h.d.stepLocked(&attempt.Event{Kind: attempt.Rewish, Key: e, Wish: req.wish()})
+		h.failed = nil // what was not renewed by then does not say why it ends
 	}
 	h.d.mu.Unlock()
 	h.d.flush()

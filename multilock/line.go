@@ -45,10 +45,14 @@ var closedChan = func() chan struct{} {
 	return c
 }()
 
-// append puts w at the end.
-func (l *line) append(w *waiter) {
-	l.waiters = append(l.waiters, w)
-	if l.bids == len(l.waiters)-1 && l.mayBid() {
+// insert puts w behind those who began to wait before it, and behind those who bid.
+func (l *line) insert(w *waiter) {
+	i := len(l.waiters)
+	for i > l.bids && w.since.Sub(l.waiters[i-1].since) < 0 {
+		i--
+	}
+	l.waiters = slices.Insert(l.waiters, i, w)
+	if l.bids == i && l.mayBid() {
 		w.turn = closedChan
 		l.bids++
 	} else {
@@ -94,7 +98,7 @@ func (l *line) wake(owner any) {
 	}
 }
 
-// join puts a caller at the end of the line for what it wants.
+// join puts a caller into the line for what it wants: at the end, unless it began to wait earlier.
 func (m *Masters) join(req *Request) *waiter {
 	w := &waiter{req: *req, line: req.line(), since: cmp.Or(req.Since, clock.Now()), told: make(chan struct{}, 1), trace: req.trace}
 	if req.Owner != nil {
@@ -102,7 +106,7 @@ func (m *Masters) join(req *Request) *waiter {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.nameLocked(w.line).line.append(w)
+	m.nameLocked(w.line).line.insert(w)
 	m.waits++
 	return w
 }

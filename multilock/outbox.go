@@ -18,7 +18,6 @@ type outbox struct {
 	messages []message
 	sending  bool          // somebody sends what was in it, or has reserved it
 	begun    bool          // the first of all messages was sent
-	gathered bool          // what is sent is left to Node.Flush
 	sent     chan struct{} // closed when something was; nil: nobody waits for that
 }
 
@@ -34,6 +33,8 @@ type message struct {
 	reports bool // of outage: the log may be told
 	ahead   bool // those ask first who are next in the client's line, or one of them follows
 	unkept  bool // it was kept, and the client forgets that in the end
+
+	gathered bool // it is written with what is sent next, or by Node.Flush
 }
 
 // postLocked puts a message into the outbox, for the next flush.
@@ -63,11 +64,11 @@ func (d *driver) sendAll() (last, round message) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.out.sending && len(d.out.messages) > 0 {
-		messages, gathered := d.out.messages, d.out.gathered
+		messages := d.out.messages
 		d.out.messages, d.out.sending = nil, true
 		d.mu.Unlock()
 		for i := range messages {
-			if d.send(&messages[i], gathered); messages[i].hold != nil {
+			if d.send(&messages[i]); messages[i].hold != nil {
 				last = messages[i]
 			}
 			if messages[i].reports {
@@ -102,7 +103,7 @@ func (d *driver) wakeLocked() {
 
 // send does what is to be done for a message. At the end of a hold its entries are told before the release is sent, and
 // the client forgets it after that.
-func (d *driver) send(msg *message, gathered bool) {
+func (d *driver) send(msg *message) {
 	if msg.ended {
 		msg.hold.tell()
 	}
@@ -110,7 +111,7 @@ func (d *driver) send(msg *message, gathered bool) {
 		msg.cmd = nil // it was sent
 	}
 	if msg.cmd != nil {
-		d.m.All.Deliver(msg.cmd, msg.at, msg.to, gathered)
+		d.m.All.Deliver(msg.cmd, msg.at, msg.to, msg.gathered)
 	}
 	if msg.ahead { // those who ask first ask the other masters, too
 		for i, n := range d.m.All.Nodes {

@@ -70,7 +70,7 @@ type Config struct {
 	// others out. Default 30 s, as in Redisson. Whole milliseconds, rounded down.
 	Lease time.Duration
 
-	// MaxHold is how long after Lock the watchdog keeps renewing a hold. The hold is then lost at the
+	// MaxHold is how long after Lock or LockAll has returned the watchdog keeps renewing a hold. The hold is then lost at the
 	// end of its validity, which is later than MaxHold by less than Lease. It bounds what a hung
 	// holder costs the others; a holder that needs longer calls Extend or Enter. At
 	// least Lease. Default: no bound.

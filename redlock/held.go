@@ -140,7 +140,6 @@ func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) 
 		}
 		giveBack(ctx, holds)
 		switch {
-		case errors.Is(err, ErrLost): // start over
 		case !wait || ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return nil, err
 		default:

@@ -237,30 +237,51 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 	}
 }
 
-// LockAll that starts over after a loss keeps its place in the queue of a name that it waited for before.
+// LockAll that starts over after a loss keeps its place in the queue of a name that it waited for before: among other
+// clients, and in its own client's line.
 func TestLockAllKeepsItsPlace(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		other, later := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
-		b := lock(t, t.Context(), other, "b")
-		all := taking(t, c, "a", "b")
-		time.Sleep(time.Second)
-		one := make(chan *redlock.Hold, 1)
-		go func() { one <- lock(t, t.Context(), later, "b") }()
-		time.Sleep(time.Second)
-		seize(fleet, 0, 3) // for a minute
-		time.Sleep(2 * time.Minute)
-		unlock(t, b)
-		time.Sleep(time.Second)
-		select {
-		case holds := <-all:
-			expect(t, "Unlock", holds.Unlock(t.Context()))
-			unlock(t, <-one)
-		default:
-			t.Error("the lock went to one that began to wait later")
-			unlock(t, <-one)
-			expect(t, "Unlock", (<-all).Unlock(t.Context()))
-		}
-	})
+	for _, own := range []bool{false, true} {
+		t.Run(fmt.Sprintf("own=%t", own), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				other, later := open(t, fleet, redlock.Config{}), c
+				if !own {
+					later = open(t, fleet, redlock.Config{})
+				}
+				b := lock(t, t.Context(), other, "b")
+				all := taking(t, c, "a", "b")
+				time.Sleep(time.Second)
+				var ones []*waiting
+				for range 2 { // of one client, one bids and one stands in line
+					ones = append(ones, waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return later.Lock(ctx, "b") }))
+					time.Sleep(time.Second)
+				}
+				seize(fleet, 0, 3) // for a minute
+				time.Sleep(2 * time.Minute)
+				unlock(t, b)
+				time.Sleep(time.Second)
+				served := ones[1:]
+				if !own { // the first of the line bids, and cannot be put back
+					served = ones
+				}
+				for _, w := range served {
+					select {
+					case <-w.done:
+						t.Error("the lock went to one that began to wait later")
+					default:
+					}
+				}
+				if own {
+					<-ones[0].done
+					unlock(t, ones[0].hold)
+				}
+				expect(t, "Unlock", (<-all).Unlock(t.Context()))
+				for _, w := range served {
+					<-w.done
+					unlock(t, w.hold)
+				}
+			})
+		})
+	}
 }
 
 // If the context has ended when a lock is lost that LockAll has, as both may while the process was stopped, the

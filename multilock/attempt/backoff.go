@@ -75,7 +75,7 @@ func (c *Attempt) yield(conf *Config, now clock.Instant, ev *Event, out *Effects
 // not say that the next round cannot win. If that only kept the caller in the queue, it could not confirm a hand-off that it
 // crosses.
 func (c *Attempt) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	c.BackOffs++
+	c.BackOffs = max(c.BackOffs, c.BackOffs+1) // it never wraps
 	c.newOwner(Waiting, out)
 	c.ask(conf, now, ev, out)
 	c.HeldAsOf = c.Round
@@ -89,7 +89,7 @@ func (c *Attempt) stepAside(conf *Config, now clock.Instant, ev *Event, out *Eff
 	if at := now.Add(c.patience(conf, ev, out)); !TooShort(c.Want.Lease, ev.Trip) {
 		c.AskAt = at
 	}
-	c.BackOffs++
+	c.BackOffs = max(c.BackOffs, c.BackOffs+1)
 }
 
 // pause gives back what there is when the votes were split, and makes the attempt ask again after a

@@ -115,8 +115,15 @@ func (c *Attempt) rewish(now clock.Instant, ev *Event) {
 		c.Entries[i].Wish = ev.Wish
 		c.Entries[i].begin(now)
 		c.wish()
-		c.renewIn(now, max(0, now.Left(c.Until)-c.Lease+RenewEvery(c.Lease)))
+		if !c.Short && !c.Due && !c.renewing() {
+			c.renewIn(now, max(0, now.Left(c.Until)-c.Lease+RenewEvery(c.Lease)))
+		}
 	}
+}
+
+// renewing reports whether a renewal that was due is under way.
+func (c *Attempt) renewing() bool {
+	return slices.ContainsFunc(c.Rounds, func(r Round) bool { return r.Renewal && !r.Settled })
 }
 
 // count has the masters set the hold count, unless they have it, or have yet to answer to another one.
