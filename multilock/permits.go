@@ -431,7 +431,7 @@ func (p *stander) goTo(slot int, once bool) {
 	p.s.mu.Unlock()
 	d.start()
 	if len(p.stands) > maxStands {
-		p.drop(0)
+		p.shed()
 	}
 }
 
@@ -439,6 +439,13 @@ func (p *stander) goTo(slot int, once bool) {
 func (p *stander) drop(n int) {
 	p.remove(n).giveUp()
 	p.s.m.All.End()
+}
+
+// shed gives up the slot at which p has stood the longest, but none that it has won and is to take in a moment.
+func (p *stander) shed() {
+	if n := slices.IndexFunc(p.stands, func(st stand) bool { return !st.d.is(attempt.Held) }); n >= 0 {
+		p.drop(n)
+	}
 }
 
 // dropAll gives up all slots.
@@ -471,7 +478,7 @@ func (p *stander) choose(turn bool) {
 	default:
 		slot = s.slots.least(k, rand.Uint32(), at)
 		if last >= 0 && slot >= 0 {
-			if crowded = s.slots.crowded(at[last], slot); !crowded {
+			if crowded = s.slots.crowded(at[0], slot); !crowded {
 				slot = -1
 			}
 		}
@@ -482,7 +489,7 @@ func (p *stander) choose(turn bool) {
 	s.mu.Unlock()
 	p.goTo(slot, false)
 	if crowded {
-		p.drop(0)
+		p.shed()
 	}
 }
 

@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -85,12 +86,18 @@ func TestEachLookAsks(t *testing.T) {
 	})
 }
 
+// stander makes a caller for one of the permits that has yet to join.
+func (fx *fixture) stander(permits int) *stander {
+	req := &Request{Permits: permits, Lease: lease, Entry: new(entry)}
+	return &stander{s: fx.m.semaphoreOf(script.Slots("k")), w: new(waiter), req: req, woken: make(chan struct{}, 1), hint: -1}
+}
+
 // A hint goes to nobody if one stands there already, and from a caller that leaves to one that stands.
 func TestAHintOutlivesItsCaller(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		var all []*stander
 		for range 2 {
-			p := &stander{s: fx.m.semaphoreOf(script.Slots("k")), req: &Request{Permits: 2}, woken: make(chan struct{}, 1), hint: -1}
+			p := fx.stander(2)
 			p.join()
 			all = append(all, p)
 		}
@@ -113,7 +120,7 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 // what votes it got, and would take that for a hint.
 func TestAHintIsFollowedOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		p := &stander{s: fx.m.semaphoreOf(script.Slots("k")), w: new(waiter), req: &Request{Permits: 2, Lease: lease, Entry: new(entry)}, woken: make(chan struct{}, 1), hint: -1}
+		p := fx.stander(2)
 		p.join()
 		defer p.leave()
 		follows := func(slot int) bool {
@@ -169,6 +176,71 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 			t.Errorf("%d script calls on each master, want 5 at most", got)
 		}
 	})
+}
+
+// crowd has a master say that the first slots are taken, and two wait for one of them.
+func (s *semaphore) crowd(permits, crowded int) {
+	s.slots.looked(permits)
+	s.slots.answers()
+	for slot := range permits {
+		s.slots.taken(slot, 1)
+	}
+	s.slots.taken(crowded, 2)
+}
+
+// A caller that looks leaves a slot that is crowded, whatever slot it tries meanwhile.
+func TestACrowdedSlotIsLeft(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		const permits = 3
+		for slot := range permits {
+			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
+		}
+		p := fx.stander(permits)
+		p.join()
+		defer p.leave()
+		p.goTo(0, false)
+		p.goTo(1, true)
+		p.s.crowd(permits, 0)
+		p.choose(false)
+		if at := p.at(); !slices.Equal(at, []int{1, 2}) {
+			t.Errorf("it stands at slots %d, want 1 and 2", at)
+		}
+	})
+}
+
+// What a caller has won it takes, though it goes to one slot too many, or to one that is less crowded, before it hears
+// of it.
+func TestWhatWasWonIsTaken(t *testing.T) {
+	const permits = 2 * maxStands
+	for what, move := range map[string]func(*stander, int){
+		"one slot too many": func(p *stander, _ int) {
+			for range maxStands {
+				p.goTo(p.s.slots.next(permits, 0, p.at()), false)
+			}
+		},
+		"a slot that is less crowded": func(p *stander, won int) {
+			p.s.crowd(permits, won)
+			p.choose(false)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				other, holds := fx.another(t), make([]*Hold, permits)
+				for slot := range holds {
+					holds[slot] = fx.take(t, other, script.SlotKey("k", slot))
+				}
+				p := fx.stander(permits)
+				defer p.leave()
+				p.goTo(p.join(), false)
+				synctest.Wait()
+				won := p.stands[0]
+				unlock(t, holds[won.slot])
+				wantWon(t, "the slot is given back", won.d)
+				move(p, won.slot)
+				wantWon(t, what, won.d)
+			})
+		})
+	}
 }
 
 // The owner of one slot does not have the semaphore: nobody is named.
