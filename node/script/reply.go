@@ -2,7 +2,6 @@ package script
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -128,6 +127,9 @@ func inspected(list []any) (a Answer, ok bool) {
 	return a, !slices.ContainsFunc(crowd.Waiters, func(w Waiter) bool { return w.Mode > Shared })
 }
 
+// longestQueue is longer than any queue, and the sum of all masters' has room in an int of 32 bits.
+const longestQueue = 1 << 24
+
 // looked reads what inspect.lua says of n slots.
 func looked(list []any, n int) (a Answer, ok bool) {
 	if a.Outcome = Done; list == nil || len(list) > 3*n || !rows(list, &a.Slots, "Slot", "Left", "Queue") {
@@ -135,7 +137,7 @@ func looked(list []any, n int) (a Answer, ok bool) {
 	}
 	next := 0
 	for i, s := range a.Slots {
-		if s.Slot < next || s.Slot >= n || s.Left < -2 || s.Queue < 0 || s.Queue > math.MaxInt32 {
+		if s.Slot < next || s.Slot >= n || s.Left < -2 || s.Queue < 0 || s.Queue > longestQueue {
 			return a, false
 		}
 		next = s.Slot + 1

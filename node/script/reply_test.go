@@ -21,8 +21,8 @@ func TestLookTakesAListOnly(t *testing.T) {
 		want  Outcome
 	}{
 		{[]any{}, Done},
-		{slot(math.MaxInt32), Done},
-		{slot(math.MaxInt32 + 1), Failed},
+		{slot(1 << 24), Done},
+		{slot(1<<24 + 1), Failed},
 		{slot(math.MaxInt64), Failed},
 		{int64(1), Failed},
 		{"OK", Failed},
