@@ -164,6 +164,17 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// Permits of two sets that cannot be joined say which semaphore was lost.
+func TestJoinOfPermits(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		req, other := request("k"), request("k")
+		req.Permits, other.Permits = 2, 2
+		a, b := fx.lock(t, req), fx.lock(t, other)
+		unlock(t, b)
+		check.Equal(t, fmt.Sprint(Join(t.Context(), a, b)), `redlock: acquire "k": hold lost`, "Join says")
+	})
+}
+
 // ending is an entry that does something when it has ended.
 type ending struct {
 	entry

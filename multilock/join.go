@@ -20,7 +20,8 @@ import (
 // Cost: none where the tokens are the same, otherwise one script call on each master of one set.
 func Join(ctx context.Context, a, b *Hold) error {
 	if !a.bind(b) || !b.bind(a) {
-		why := poll.Fail("lock", a.d.key, poll.ErrLost)
+		op, name := called(a.d.key)
+		why := poll.Fail(op, name, poll.ErrLost)
 		a.lose(why)
 		b.lose(why)
 		return why
