@@ -281,7 +281,7 @@ func (s *semaphore) hintLocked(slot int) {
 		switch {
 		case slices.Contains(p.at(), slot), p.hint == slot:
 			return
-		case first == nil && p.hint < 0 && slot < p.req.Permits:
+		case first == nil && p.hint < 0 && slot < p.w.req.Permits:
 			first = p
 		}
 	}
@@ -295,7 +295,6 @@ func (s *semaphore) hintLocked(slot int) {
 type stander struct {
 	s     *semaphore
 	w     *waiter
-	req   *Request
 	woken chan struct{} // told when a driver is held, has ended, or finds its slot taken, and of a hint
 
 	// semaphore.mu guards these. The caller alone changes where it stands.
@@ -334,7 +333,7 @@ func (p *stander) wake() {
 // are held for long. So does a caller that stands nowhere any more, as what it won ended before it could take it.
 func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 	s, req := m.semaphoreOf(w.line), &w.req
-	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), hint: -1}
+	p := &stander{s: s, w: w, woken: make(chan struct{}, 1), hint: -1}
 	defer p.leave()
 	var looked <-chan struct{}
 	if slot := p.join(); slot >= 0 {
@@ -391,7 +390,7 @@ func (p *stander) join() int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	p.s.standing = append(p.s.standing, p)
-	return p.s.beginLocked(p.req.Permits)
+	return p.s.beginLocked(p.w.req.Permits)
 }
 
 // leave gives up all slots. A hint goes to another caller.
@@ -422,7 +421,7 @@ func (p *stander) goTo(slot int, once bool) {
 	if once {
 		since = time.Time{}
 	}
-	d := m.newDriver(script.SlotKey(p.req.Key, slot), p.req, since, p.woken)
+	d := m.newDriver(script.SlotKey(p.w.req.Key, slot), &p.w.req, since, p.woken)
 	p.s.mu.Lock()
 	p.stands = append(p.stands, stand{d, slot, once})
 	if !once {
@@ -466,7 +465,7 @@ func (p *stander) remove(n int) *driver {
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
 func (p *stander) choose(turn bool) {
-	s, k := p.s, p.req.Permits
+	s, k := p.s, p.w.req.Permits
 	s.mu.Lock()
 	s.sawLocked()
 	crowded, at := false, p.at()

@@ -88,8 +88,8 @@ func TestEachLookAsks(t *testing.T) {
 
 // stander makes a caller for one of the permits that has yet to join.
 func (fx *fixture) stander(permits int) *stander {
-	req := &Request{Permits: permits, Lease: lease, Entry: new(entry)}
-	return &stander{s: fx.m.semaphoreOf(script.Slots("k")), w: new(waiter), req: req, woken: make(chan struct{}, 1), hint: -1}
+	w := &waiter{req: Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}}
+	return &stander{s: fx.m.semaphoreOf(script.Slots("k")), w: w, woken: make(chan struct{}, 1), hint: -1}
 }
 
 // A hint goes to nobody if one stands there already, and from a caller that leaves to one that stands.
