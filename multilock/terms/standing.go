@@ -104,7 +104,7 @@ func (s *Standing) Heard(r *Step, lease time.Duration) Do {
 	case r.Refused:
 		s.pause = r.Now.Add(r.Pause)
 		return Ended
-	case !majority(r.Of, r.Told):
+	case quorum.Vote(r.Of, r.Told, 0) != quorum.Won:
 		return Ended
 	case r.Again:
 		return Stay
@@ -157,5 +157,3 @@ func Rivals(own *Terms, views []View, now clock.Instant) (rivals []Rival) {
 	}
 	return rivals
 }
-
-func majority(n, k int) bool { return quorum.Vote(n, k, 0) == quorum.Won }
