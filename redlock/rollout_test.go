@@ -292,6 +292,26 @@ func TestTryLockInTwoSets(t *testing.T) {
 	})
 }
 
+// TestErrorsOfAMovingSemaphore: an error of a permit whose name moves says that one was acquired.
+func TestErrorsOfAMovingSemaphore(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		each(s.fleets["a"], 0, 3, (*redlocktest.Master).Kill)
+		time.Sleep(settle)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := s.moving.Lock(ctx, s.name, redlock.Permits(2))
+		expect(t, "Lock", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
+		why, ok := errors.AsType[*redlock.MajorityError](err)
+		if !ok || why.Op != "acquire" || why.Name != s.name {
+			t.Errorf("Lock = %v, want it to be of the call", err)
+		}
+		time.AfterFunc(time.Second, func() { s.moving.Close() })
+		_, err = s.moving.Lock(t.Context(), s.name, redlock.Permits(2))
+		expect(t, "Lock", err, redlock.ErrClosed)
+		expectSays(t, "Lock", err, fmt.Sprintf("acquire %q", s.name))
+	})
+}
+
 // Whoever cannot reach one of a name's sets keeps nobody from the other.
 func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	cut := func(b *redlocktest.Fleet) { each(b, 0, 3, (*redlocktest.Master).Cut) }

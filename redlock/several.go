@@ -76,7 +76,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 			refused, err = tryAll(ctx, items, holds)
 		}
 		if refused < 0 {
-			if err = lost(holds); err == nil {
+			if err = lost(items, holds); err == nil {
 				if waited {
 					rewish(items, holds, false)
 				}
@@ -102,7 +102,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		if holds[first], err = waitFor(ctx, items[:first+1], holds[:first]); err == nil {
 			continue
 		}
-		gone := lost(holds[:first])
+		gone := lost(items, holds[:first])
 		giveBack(ctx, holds[:first])
 		switch {
 		case err == errAway:
@@ -120,12 +120,13 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 // for that holds nothing meanwhile.
 func reach(ctx context.Context, items []item, holds []*Hold) error {
 	for _, it := range items {
-		if it.set == items[0].set && it.set == items[len(items)-1].set || it.masters.All.Unready("lock", it.name) == nil {
+		if it.set == items[0].set && it.set == items[len(items)-1].set || it.masters.All.Unready(it.op(), it.name) == nil {
 			continue
 		}
 		giveBack(ctx, holds)
-		if err := it.masters.All.Reach(ctx, it.name); err != nil {
-			return err
+		lacking := func() error { return it.masters.All.Unready(it.op(), it.name) }
+		if err := it.masters.All.Await(ctx, lacking); err != nil {
+			return it.named(err)
 		}
 	}
 	return nil
@@ -167,7 +168,7 @@ func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold,
 	}
 	got, failed := s.masters.TryAll(ctx, reqs)
 	for j, i := range at {
-		holds[i], errs[i] = entries[j].locked(got[j], withName(items[i].name, failed[j]))
+		holds[i], errs[i] = entries[j].locked(got[j], items[i].named(failed[j]))
 	}
 }
 
@@ -199,7 +200,7 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	if err != nil && context.Cause(ctx) == errAway {
 		return nil, errAway
 	}
-	return hold, withName(it.name, err)
+	return hold, it.named(err)
 }
 
 // rewish has holds renewed as was asked for or, while their caller waits for another lock, without end: what a fixed
@@ -214,19 +215,19 @@ func rewish(items []item, holds []*Hold, waits bool) {
 	}
 }
 
-// withName returns the error of a lock with its name.
-func withName(name string, err error) error {
+// named returns the error of a lock with its name.
+func (it *item) named(err error) error {
 	if err == ErrClosed {
-		return poll.Fail("lock", name, err)
+		return poll.Fail(it.op(), it.name, err)
 	}
 	return err
 }
 
 // lost returns why the first of holds that has ended has, nil if all go on.
-func lost(holds []*Hold) error {
-	for _, h := range holds {
+func lost(items []item, holds []*Hold) error {
+	for i, h := range holds {
 		if h.Context().Err() != nil {
-			return poll.Fail("lock", h.Name(), context.Cause(h.Context()))
+			return poll.Fail(items[i].op(), h.Name(), context.Cause(h.Context()))
 		}
 	}
 	return nil
