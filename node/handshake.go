@@ -34,11 +34,14 @@ func connectionOf(reply any) (id int64, db int) {
 	text, _ := reply.([]byte)
 	for word := range strings.FieldsSeq(string(text)) {
 		name, value, _ := strings.Cut(word, "=")
+		if name != "id" && name != "db" {
+			continue
+		}
 		switch number, err := strconv.ParseInt(value, 10, 64); {
 		case err != nil || number < 0:
 		case name == "id":
 			id = number
-		case name == "db" && number <= math.MaxInt32:
+		case number <= math.MaxInt32:
 			db = int(number)
 		}
 	}
@@ -159,11 +162,14 @@ type identity struct {
 func identify(replies ...any) (id identity) {
 	var otherMode, replid2, offset2, now string
 	uptime := "0"
-	told := map[string]*string{
-		"run_id": &id.run, "redis_version": &id.version, "role": &id.role, "master_replid": &id.history,
-		"redis_mode": &id.mode, "server_mode": &otherMode, // the latter of Valkey
-		"master_replid2": &replid2, "second_repl_offset": &offset2,
-		"uptime_in_seconds": &uptime, "server_time_usec": &now,
+	told := [...]struct {
+		name string
+		to   *string
+	}{
+		{"run_id", &id.run}, {"redis_version", &id.version}, {"role", &id.role}, {"master_replid", &id.history},
+		{"redis_mode", &id.mode}, {"server_mode", &otherMode}, // the latter of Valkey
+		{"master_replid2", &replid2}, {"second_repl_offset", &offset2},
+		{"uptime_in_seconds", &uptime}, {"server_time_usec", &now},
 	}
 	for _, reply := range replies {
 		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
@@ -172,8 +178,10 @@ func identify(replies ...any) (id identity) {
 			id.err = errors.New("INFO: " + quote.Value(reply))
 		}
 		for name, value := range fields(reply) {
-			if field := told[string(name)]; field != nil {
-				*field = brief(value)
+			for _, field := range told {
+				if string(name) == field.name {
+					*field.to = brief(value)
+				}
 			}
 		}
 	}

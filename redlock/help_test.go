@@ -104,7 +104,7 @@ func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, te
 	t.Helper()
 	conn := fleet.Pools()[i].Get()
 	defer conn.Close()
-	words := new(script.Terms).Publish("x", life, time.Time{}, false).Words(nil, false)
+	words := script.PublishTerms("x", new(script.Terms).Text(), life, time.Time{}, false).Words(nil, false)
 	words[len(words)-3] = terms
 	if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
 		t.Fatalf("forging %s: %v", terms, err)

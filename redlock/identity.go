@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"example.com/redlock/multilock/clients"
@@ -37,7 +38,7 @@ const module = "example.com/redlock"
 
 // version returns the version of this library that the program was built with, as far as the Go tool
 // recorded it.
-func version() string {
+var version = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
@@ -48,4 +49,4 @@ func version() string {
 		}
 	}
 	return "(devel)"
-}
+})

@@ -85,11 +85,13 @@ func (o *openClients) made(s *set) bool {
 		here = &openHere{since: make(map[string]time.Time)}
 		o.all[s.firstMaster()] = here
 	}
-	maps.DeleteFunc(here.since, func(_ string, since time.Time) bool { return time.Since(since) > time.Minute })
 	here.since[s.masters.All.ID] = time.Now()
-	warn := len(here.since) >= manyClients && !here.warned
-	here.warned = here.warned || warn
-	return warn
+	if here.warned {
+		return false // nobody looks any more at how many there are
+	}
+	maps.DeleteFunc(here.since, func(_ string, since time.Time) bool { return time.Since(since) > time.Minute })
+	here.warned = len(here.since) >= manyClients
+	return here.warned
 }
 
 // closed forgets a client.

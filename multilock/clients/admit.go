@@ -213,12 +213,13 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, patience context.Cont
 	now := clock.Now()
 	d.sets.mu.Lock()
 	own := d.ownTermsLocked(now)
+	text := d.text
 	d.published = d.published || do != terms.Look
 	d.sets.mu.Unlock()
 	for i, n := range d.All.Nodes {
 		cmd := script.LookAtUses()
 		if do != terms.Look {
-			cmd = d.publish(own, i, do == terms.Join)
+			cmd = d.publish(text, i, do == terms.Join)
 		}
 		if n.Met() {
 			n.Send(cmd, p, i)
@@ -226,7 +227,7 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, patience context.Cont
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	r := &step{facts: terms.Step{Sent: now, Of: d.All.Len(), Again: do == terms.Look}, text: own.Text()}
+	r := &step{facts: terms.Step{Sent: now, Of: d.All.Len(), Again: do == terms.Look}, text: text}
 	r.ballot, _ = p.Wait(enough)
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
@@ -252,7 +253,7 @@ func (d *Directory) heard(r *step, gathered bool) terms.Do {
 	own := d.ownTermsLocked(r.facts.Now)
 	r.rival = d.compareLocked(r.facts.Now)
 	r.facts.Refused = r.rival != nil
-	r.facts.Again = r.facts.Again || own.Text() != r.text
+	r.facts.Again = r.facts.Again || d.text != r.text
 	free := !d.holdsLocked() && d.standing.Free(r.facts.Now, d.id.Lease)
 	next := d.standing.Heard(&r.facts, d.id.Lease)
 	switch {

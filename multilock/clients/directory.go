@@ -4,6 +4,7 @@
 package clients
 
 import (
+	"reflect"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -50,7 +51,8 @@ type Directory struct {
 	masters   []script.Master
 	views     []terms.View // what the masters told last
 	standing  terms.Standing
-	text      string // of its terms
+	terms     *script.Terms // its own, which nobody changes
+	text      string        // of them, as they are published
 	at        [poll.Max]there
 	rivals    map[string]*rival // by their text
 	published bool              // the masters may have something of it
@@ -75,6 +77,7 @@ func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
 
 // there is what a client knows of one master.
 type there struct {
+	address string        // that is published, empty: none
 	process node.Process  // that was found there last
 	left    clock.Instant // when it was last connected
 	denied  string        // of what refusal the log was told
@@ -90,6 +93,11 @@ func (d *Directory) Introduce(id Identity) {
 	d.id, d.by = id, d.All.ID
 	if id.Hidden {
 		d.by = uuid.NewString()
+	}
+	for i, n := range d.All.Nodes {
+		if id.Addressed {
+			d.at[i].address = terms.Address(n.Name(), id.Record.Host)
+		}
 	}
 	d.sets.mu.Unlock()
 	for _, n := range d.All.Nodes {
@@ -119,19 +127,20 @@ func (d *Directory) notes(i int) []node.Note {
 	now := clock.Now()
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
+	seen := func() bool { return d.standing.Seen(now, d.id.Lease, d.holdsLocked()) }
+	if l := d.sets.look; l != nil && !poll.IsClosed(l.done) && !seen() {
+		return nil // a caller is about to publish
+	}
 	own := d.ownTermsLocked(now)
-	if !d.standing.Seen(now, d.id.Lease, d.holdsLocked()) {
-		if l := d.sets.look; l != nil && !poll.IsClosed(l.done) {
-			return nil // a caller is about to publish
-		}
+	if !seen() { // also if a process was found just now
 		cmd := script.LookAtUses()
 		elsewhere := func(o *Directory) bool { return o.standing.Seen(now, o.id.Lease, false) }
 		if slices.ContainsFunc(d.sets.all, elsewhere) && len(d.rivals) == 0 { // this set was away when the process was established
-			d.published, cmd = true, d.publish(own, i, true)
+			d.published, cmd = true, d.publish(d.text, i, true)
 		}
 		return []node.Note{{Cmd: cmd, To: d.receiver(own, now, false)}}
 	}
-	list := []node.Note{{Cmd: d.publish(own, i, false), To: d.receiver(own, now, true)}}
+	list := []node.Note{{Cmd: d.publish(d.text, i, false), To: d.receiver(own, now, true)}}
 	if record := d.recordLocked(own, holds, waits); record != nil {
 		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
 	}
@@ -146,10 +155,10 @@ func (d *Directory) holdsLocked() bool {
 	})
 }
 
-// publish returns the command that publishes own at master i.
-func (d *Directory) publish(own *terms.Terms, i int, alone bool) *script.Command {
+// publish returns the command that publishes terms, by their text, at master i.
+func (d *Directory) publish(text string, i int, alone bool) *script.Command {
 	at, _ := d.All.Nodes[i].Time(clock.Now())
-	return own.Publish(d.by, terms.Life(d.id.Lease), at, alone)
+	return script.PublishTerms(d.by, text, terms.Life(d.id.Lease), at, alone)
 }
 
 // recordLocked returns the command that publishes the client's record, nil if it keeps none.
@@ -187,10 +196,7 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 			}
 			at.process, at.left = p, now
 		}
-		*m = script.Master{Run: script.ShortRun(at.process.Run), DB: at.process.DB}
-		if d.id.Addressed {
-			m.Address = terms.Address(n.Name(), d.id.Record.Host)
-		}
+		*m = script.Master{Run: script.ShortRun(at.process.Run), DB: at.process.DB, Address: at.address}
 		m.Young = p.Run == "" || now.Sub(p.Since) < young
 		m.Gone = script.Place(m) != "" && m.Run != "" && now.Sub(at.left) > gone
 	}
@@ -203,6 +209,10 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 			t.Others[o.part.ID] = o.masters
 		}
 	}
+	if d.terms != nil && reflect.DeepEqual(t, d.terms) {
+		return d.terms // its text takes several times as long
+	}
+	d.terms = t
 	if text := t.Text(); text != d.text {
 		d.text = text
 		if d.standing.Established(now) {

@@ -3,6 +3,7 @@ package terms
 import (
 	"cmp"
 	"slices"
+	"sync"
 	"time"
 
 	"example.com/redlock/clock"
@@ -142,11 +143,11 @@ type Rival struct {
 
 // Rivals returns the uses that conflict with own, by what the masters of one set told in the last minute.
 func Rivals(own *Terms, views []View, now clock.Instant) (rivals []Rival) {
-	text, seen := own.Text(), make(map[string]bool)
+	text, seen := sync.OnceValue(own.Text), make(map[string]bool) // nearly always, there are none
 	for i := range views {
 		for _, u := range views[i].Uses {
 			its := func(m Master) bool { return script.Same(&m, &views[i].Master) } // nobody publishes terms elsewhere
-			if seen[u.Text] || u.Text == text || now.Sub(views[i].At) > script.RecordLife || !slices.ContainsFunc(u.Masters, its) {
+			if seen[u.Text] || u.Text == text() || now.Sub(views[i].At) > script.RecordLife || !slices.ContainsFunc(u.Masters, its) {
 				continue
 			}
 			seen[u.Text] = true

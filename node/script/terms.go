@@ -158,13 +158,13 @@ func shared(masters []Master) []Master {
 // OnHost stands between the address of a server on the client's own machine and the name of that.
 const OnHost = " on "
 
-// Publish publishes the terms at a master for life, in place of what client published there before, and asks
-// for those of others. ReadUses reads the reply. One that is alone publishes nothing where others have other
+// PublishTerms publishes terms, by their text, at a master for life, in place of what client published there before,
+// and asks for those of others. ReadUses reads the reply. One that is alone publishes nothing where others have other
 // terms. sent is what the master's clock shows, as far as is known, or zero: what it gets more than 2 s later
 // counts for so much less, as that of a client that ended meanwhile.
 //
 // Cost: one script call, some 30 µs of the master's time.
-func (t *Terms) Publish(client string, life time.Duration, sent time.Time, alone bool) *Command {
+func PublishTerms(client, text string, life time.Duration, sent time.Time, alone bool) *Command {
 	var at int64
 	if !sent.IsZero() {
 		at = sent.UnixMilli()
@@ -173,7 +173,7 @@ func (t *Terms) Publish(client string, life time.Duration, sent time.Time, alone
 	if alone {
 		how = "alone"
 	}
-	return uses(client, life.Milliseconds(), t.Text(), at, how)
+	return uses(client, life.Milliseconds(), text, at, how)
 }
 
 // LookAtUses asks how clients use a master. ReadUses reads the reply. Cost: one script call.
@@ -200,7 +200,7 @@ type Use struct {
 const maxMasters = 64
 
 // ReadUses returns the uses that a master knows, other than the client's own. ok is false if the reply is not
-// one to Publish or LookAtUses.
+// one to PublishTerms or LookAtUses.
 func ReadUses(reply any) (list []Use, ok bool) {
 	if many, _ := reply.([]any); len(many) > 2*maxUses {
 		return nil, false

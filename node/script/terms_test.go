@@ -37,37 +37,37 @@ func TestUses(t *testing.T) {
 		if keys := m.Keys(); len(keys) > 0 {
 			t.Errorf("a look leaves %q", keys)
 		}
-		do(terms("a").Publish("A", 5*time.Second, time.Time{}, true))
-		do(terms("b").Publish("B", time.Minute, time.Time{}, true), "a A")
+		do(PublishTerms("A", terms("a").Text(), 5*time.Second, time.Time{}, true))
+		do(PublishTerms("B", terms("b").Text(), time.Minute, time.Time{}, true), "a A")
 		do(LookAtUses(), "a A") // it is not alone, and has published nothing
-		do(terms("a").Publish("C", time.Minute, time.Time{}, true))
-		do(terms("b").Publish("A", time.Minute, time.Time{}, true), "a C")
+		do(PublishTerms("C", terms("a").Text(), time.Minute, time.Time{}, true))
+		do(PublishTerms("A", terms("b").Text(), time.Minute, time.Time{}, true), "a C")
 		time.Sleep(6 * time.Second)
 		do(LookAtUses(), "a C")
-		do(terms("a").Publish("A", time.Minute, time.Time{}, true))
+		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, true))
 		do(Withdraw("C"), "a A") // A has them as well
-		do(terms("b").Publish("A", time.Minute, time.Time{}, false))
+		do(PublishTerms("A", terms("b").Text(), time.Minute, time.Time{}, false))
 		do(LookAtUses(), "b A") // nobody has those of before
 		do(Withdraw("A"))
 		if keys := m.Keys(); len(keys) > 0 {
 			t.Errorf("when nobody uses the master, there is %q", keys)
 		}
-		do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, false))
 		time.Sleep(50 * time.Second)
-		do(terms("a").Publish("B", 20*time.Second, time.Time{}, false))
+		do(PublishTerms("B", terms("a").Text(), 20*time.Second, time.Time{}, false))
 		do(LookAtUses(), "a B")
 		time.Sleep(15 * time.Second)
 		do(Withdraw("B")) // A was killed
-		do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, false))
 		m.Skew(-2 * time.Minute)
 		do(LookAtUses()) // its clock went back, and A would count for three minutes
 		m.Skew(0)
-		do(terms("a").Publish("A", time.Hour, time.Time{}, false))
+		do(PublishTerms("A", terms("a").Text(), time.Hour, time.Time{}, false))
 		do(LookAtUses()) // forged
-		do(terms("a").Publish("A", time.Minute, time.Now().Add(-70*time.Second), false))
+		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Now().Add(-70*time.Second), false))
 		do(LookAtUses()) // it came so late that the client may have ended
-		do(terms("a").Publish("A", time.Minute, time.Now().Add(-20*time.Second), false))
-		do(terms("a").Publish("A", time.Minute, time.Now().Add(-40*time.Second), false))
+		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Now().Add(-20*time.Second), false))
+		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Now().Add(-40*time.Second), false))
 		time.Sleep(40 * time.Second)
 		do(LookAtUses(), "a A")
 		time.Sleep(2 * time.Second)
@@ -75,15 +75,15 @@ func TestUses(t *testing.T) {
 		for _, garbage := range []string{strings.Repeat("x", 1<<20), "e 1 2\nx\n\n", "x [\n"} {
 			m.Set(setsKey, garbage)
 			do(LookAtUses())
-			do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+			do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, false))
 			do(LookAtUses(), "a A")
 		}
 		m.Del(setsKey)
 		m.HSet(setsKey, "a", "b")
-		do(terms("a").Publish("A", time.Minute, time.Time{}, false))
+		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, false))
 		do(LookAtUses(), "a A")
 		for i := range 100 {
-			words := terms(fmt.Sprint(i)).Publish(fmt.Sprint("many", i), time.Minute, time.Time{}, false).Words(nil, false)
+			words := PublishTerms(fmt.Sprint("many", i), terms(fmt.Sprint(i)).Text(), time.Minute, time.Time{}, false).Words(nil, false)
 			if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@
 -- ARGV[4]  this master's clock when that was sent, in ms: what comes late does not count for longer; 0: unknown
 -- ARGV[5]  "alone": it publishes nothing where other terms are in use
 -- returns  a list: for each of the other terms in use, a client that has them, and they
--- Called by Terms.Publish and LookAtUses: no lock depends on it. A string that is too long, or no string,
+-- Called by PublishTerms and LookAtUses: no lock depends on it. A string that is too long, or no string,
 -- counts as empty, and is replaced. A repeat only makes the client count for longer.
 local client, life, own, sent, alone = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5] == 'alone'
 local most, longest, furthest, slack = MAX_USES, USES_BYTES, USE_LIFE, 2000
