@@ -166,10 +166,16 @@ func identify(replies ...any) (id identity) {
 		name string
 		to   *string
 	}{
-		{"run_id", &id.run}, {"redis_version", &id.version}, {"role", &id.role}, {"master_replid", &id.history},
-		{"redis_mode", &id.mode}, {"server_mode", &otherMode}, // the latter of Valkey
-		{"master_replid2", &replid2}, {"second_repl_offset", &offset2},
-		{"uptime_in_seconds", &uptime}, {"server_time_usec", &now},
+		{"run_id", &id.run},
+		{"redis_version", &id.version},
+		{"role", &id.role},
+		{"master_replid", &id.history},
+		{"redis_mode", &id.mode},
+		{"server_mode", &otherMode}, // the latter of Valkey
+		{"master_replid2", &replid2},
+		{"second_repl_offset", &offset2},
+		{"uptime_in_seconds", &uptime},
+		{"server_time_usec", &now},
 	}
 	for _, reply := range replies {
 		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
@@ -259,8 +265,11 @@ func checkPong(reply any) error {
 // checkVersion returns a *VersionError for a version below minVersion, and nil for text that is no
 // version.
 func checkVersion(version string) error {
-	var major, minor int
-	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n > 0 && slices.Compare([]int{major, minor}, minVersion[:]) < 0 {
+	first, rest, _ := strings.Cut(version, ".")
+	second := rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+	major, err := strconv.Atoi(first)
+	minor, _ := strconv.Atoi(second)
+	if err == nil && slices.Compare([]int{major, minor}, minVersion[:]) < 0 {
 		return &VersionError{Version: version}
 	}
 	return nil
