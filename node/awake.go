@@ -37,6 +37,10 @@ func afterAwake(d time.Duration, end func()) *awake {
 	return a
 }
 
+// AfterAwake calls end in a goroutine of its own once d has passed for this process, unless stop is called before. It takes
+// twice as long at most.
+func AfterAwake(d time.Duration, end func()) (stop func()) { return afterAwake(d, end).stop }
+
 // restart begins the limit anew, unless it has ended.
 func (a *awake) restart() {
 	a.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
 
@@ -20,6 +21,10 @@ const longestLook = 100 * time.Millisecond
 // longestReturn is how long a process that was stopped, or cut off, waits for its masters before it looks: until each
 // was tried once more. Others may be established whom only one of them knows.
 const longestReturn = 2 * time.Second
+
+// afterAwake is node.AfterAwake, except in tests. Where this process is short of CPU, its masters seem late. Clients that
+// start together then would publish a list for each subset of the masters, read them all, and be later still.
+var afterAwake = node.AfterAwake
 
 // look is what a process does to be established, for all callers that wait for it.
 type look struct {
@@ -76,11 +81,10 @@ func (d *Directory) Admit(ctx context.Context, op, name string) error {
 			}
 		}
 		l := d.sets.looking(d)
-		patience := longestReturn
+		defer afterAwake(longestReturn, l.hurry)()
 		if end, ok := ctx.Deadline(); ok {
-			patience = min(patience, time.Until(end)/2)
+			defer time.AfterFunc(time.Until(end)/2, l.hurry).Stop()
 		}
-		defer time.AfterFunc(patience, l.hurry).Stop()
 		select {
 		case <-l.done:
 		case <-d.All.Closing():

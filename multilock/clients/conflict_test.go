@@ -93,6 +93,35 @@ func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 	})
 }
 
+// TestAFirstLookIsAsPatientAsTheProcessIsAwake: while a process is short of CPU, its first look goes on waiting for the last
+// of its masters.
+func TestAFirstLookIsAsPatientAsTheProcessIsAwake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan func(), 1)
+		afterAwake = func(_ time.Duration, f func()) func() {
+			end <- f
+			return func() {}
+		}
+		defer func() { afterAwake = node.AfterAwake }()
+		fleet := redlocktest.Start(t, 3)
+		fleet.Master(2).Freeze()
+		d, _ := directoryWithin(t, fleet, time.Minute)
+		d.id.Record.Name, d.by = "test", "x"
+		admitted := make(chan error, 1)
+		go func() { admitted <- d.Admit(t.Context(), "lock", "a", true) }()
+		time.Sleep(longestReturn * 3 / 2)
+		if d.Admitted() {
+			t.Error("it has looked without the last master")
+		}
+		select {
+		case f := <-end:
+			f()
+		default:
+		}
+		check.OK(t, <-admitted, "Admit once it had been awake for long enough")
+	})
+}
+
 // TestALookElsewhereEstablishesNobodyAgain: a client whose term has ended gives its masters time to come back before it
 // is established again. The look for a lock at another set of its process gives them none.
 func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
@@ -132,8 +161,14 @@ func TestTheCacheIsBounded(t *testing.T) {
 // directoryOf makes the directory of a client of masters in memory, and its log.
 func directoryOf(t *testing.T, fleet *redlocktest.Fleet) (*Directory, *bytes.Buffer) {
 	t.Helper()
+	return directoryWithin(t, fleet, 100*time.Millisecond)
+}
+
+// directoryWithin is directoryOf for a client that gives its masters so much time.
+func directoryWithin(t *testing.T, fleet *redlocktest.Fleet, timeout time.Duration) (*Directory, *bytes.Buffer) {
+	t.Helper()
 	var log bytes.Buffer
-	cfg := node.Config{Timeout: 100 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	cfg := node.Config{Timeout: timeout, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	var nodes []*node.Node
 	for i, pool := range fleet.Pools() {
 		cfg.Name, cfg.Pool = fleet.Master(i).Name(), pool
