@@ -108,7 +108,7 @@ func TestAFirstLookIsAsPatientAsTheProcessIsAwake(t *testing.T) {
 		d, _ := directoryWithin(t, fleet, time.Minute)
 		d.id.Record.Name, d.by = "test", "x"
 		admitted := make(chan error, 1)
-		go func() { admitted <- d.Admit(t.Context(), "lock", "a", true) }()
+		go func() { admitted <- d.Admit(t.Context(), "lock", "a") }()
 		time.Sleep(longestReturn * 3 / 2)
 		if d.Admitted() {
 			t.Error("it has looked without the last master")
