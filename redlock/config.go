@@ -120,8 +120,14 @@ type Config struct {
 	// no majority can grant it, when a hold is lost, when other clients use the masters in a way that
 	// conflicts with this one, when a Hold became garbage without Unlock, when a certificate ends soon, and
 	// when a process makes many clients and does not close them. Where a caller is concerned, the message has the
-	// caller's context, so that a handler finds a trace's ID. A handler may lock or unlock something by this client, and
-	// must not block. Default: warnings and what is worse, to slog.Default. For silence, use slog.New(slog.DiscardHandler).
+	// caller's context, so that a handler finds a trace's ID. Default: warnings and what is worse, to slog.Default. For
+	// silence, use slog.New(slog.DiscardHandler).
+	//
+	// The handler gets the messages in order, in a goroutine of its own, and maybe shortly after what they tell: their
+	// time is when it happened. So it may be slow, and may call the client, without delaying any lock. At most 1,000
+	// messages wait for it. Others are dropped, and a message says how many. Close waits for the handler, but no longer
+	// than half a second, or a NodeTimeout if that is longer; what has not been handled by then never is. Only Enabled
+	// is called at once: it must neither block nor call the client.
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package
@@ -244,6 +250,9 @@ func (cfg *Config) checkLease(what string, lease time.Duration) error {
 	return nil
 }
 
+// patience is for how long Close waits for functions of the user: those of Trace, and the handler of Logger.
+func (cfg *Config) patience() time.Duration { return max(cfg.NodeTimeout, maxNodeTimeout) }
+
 // masters makes the nodes, and returns the pools that are the client's own.
 func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 	dialer := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}
@@ -259,7 +268,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		}
 	}
 	guard := max(cfg.RestartGuard, 0)
-	registry, trace := new(node.Registry), tracer.New(outwardTrace(cfg.Trace), uuid.NewString(), names, max(cfg.NodeTimeout, maxNodeTimeout))
+	registry, trace := new(node.Registry), tracer.New(outwardTrace(cfg.Trace), uuid.NewString(), names, cfg.patience())
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{

@@ -7,10 +7,8 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"log/slog"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,109 +121,6 @@ func TestZeroValues(t *testing.T) {
 	if len(holds.Names()) != 0 || holds.Hold("a") != nil || holds.Remaining() != 0 {
 		t.Error("zero Holds say that they hold something")
 	}
-}
-
-// traceID is what a context of a test carries.
-type traceID struct{}
-
-// idLog notes the ID that each message's context carries.
-type idLog struct {
-	slog.Handler
-	mu  *sync.Mutex
-	ids map[string]any
-}
-
-func (l idLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l idLog) Handle(ctx context.Context, r slog.Record) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ids[r.Message] = ctx.Value(traceID{})
-	return nil
-}
-
-// A handler of the log finds what the caller's context carries: the ID of a trace.
-func TestLogHasTheContext(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
-		c := open(t, fleet, redlock.Config{Logger: slog.New(log)})
-		ctx := context.WithValue(t.Context(), traceID{}, "4bf92f35")
-		hold := lock(t, ctx, c, "a")
-		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-		waits, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
-		expect(t, "Lock", second(c.Lock(waits, "b")), context.DeadlineExceeded)
-		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
-		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-		time.Sleep(settle)
-		ends, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		fails := errors.New("no")
-		expect(t, "Lead", c.Lead(ends, "c", func(context.Context) error { return fails }), context.DeadlineExceeded)
-		synctest.Wait()
-		log.mu.Lock()
-		defer log.mu.Unlock()
-		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "could not lead, and campaigns again"} {
-			if got := log.ids["redlock: "+message]; got != "4bf92f35" {
-				t.Errorf("%q came with the ID %v, want that of the caller's context", message, got)
-			}
-		}
-	})
-}
-
-// handled is a handler of the log that calls a function with each message. Those of slog hold a mutex while they write, and
-// what is logged meanwhile would wait for itself.
-type handled func(message string)
-
-func (f handled) Enabled(context.Context, slog.Level) bool { return true }
-func (f handled) WithAttrs([]slog.Attr) slog.Handler       { return f }
-func (f handled) WithGroup(string) slog.Handler            { return f }
-func (f handled) Handle(_ context.Context, r slog.Record) error {
-	f(r.Message)
-	return nil
-}
-
-// TestTheLogMayUnlock: what handles the log may give a hold back whose renewal has failed, and enter one that is lost.
-func TestTheLogMayUnlock(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		var hold, lost *redlock.Hold
-		c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
-			switch message {
-			case "redlock: renewal failed":
-				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrNoQuorum)
-			case "redlock: hold is lost":
-				expect(t, "Enter", second(lost.Enter(t.Context())), redlock.ErrLost)
-			}
-		}))})
-		hold, lost = lock(t, t.Context(), c, "a"), lockFor(t, t.Context(), c, "b", lease)
-		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-		time.Sleep(lease)
-		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
-		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-		time.Sleep(settle)
-		expectFree(t, fleet, "a")
-	})
-}
-
-// A client without a Logger warns, by slog.Default, and says no more.
-func TestDefaultLog(t *testing.T) {
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	synctest.Test(t, func(t *testing.T) {
-		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
-		slog.SetDefault(slog.New(log))
-		fleet := redlocktest.Start(t, 3)
-		open(t, fleet, redlock.Config{})
-		fleet.Master(0).Kill()
-		time.Sleep(time.Minute)
-		fleet.Master(0).Restart()
-		time.Sleep(time.Minute)
-		log.mu.Lock()
-		defer log.mu.Unlock()
-		if _, warned := log.ids["redlock: master is down"]; !warned || len(log.ids) != 1 {
-			t.Errorf("the log has %v, want that a master is down", log.ids)
-		}
-	})
 }
 
 // The text of a caller's own error is left as it is, and the library's name comes once.

@@ -224,6 +224,7 @@ func TestManyClients(t *testing.T) {
 					}
 					time.Sleep(tt.pause)
 				}
+				synctest.Wait() // for the log
 				if got := len(log.Lines("many clients are made")); got != tt.want {
 					t.Errorf("%d warnings, want %d", got, tt.want)
 				}

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"log/slog"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/logger"
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/clients"
 )
@@ -17,7 +19,8 @@ type set struct {
 	cfg     Config
 	masters *multilock.Masters
 	own     []*redis.Pool // closed with the client
-	closed  atomic.Bool   // close was called
+	log     *logger.Handler
+	closed  atomic.Bool // close was called
 }
 
 // newSet makes one of several sets, or the only one.
@@ -25,6 +28,8 @@ func newSet(cfg Config, part clients.Part) (*set, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
+	log := logger.New(cfg.Logger.Handler(), cfg.patience())
+	cfg.Logger = slog.New(log)
 	masters, own, err := cfg.masters()
 	if err != nil {
 		return nil, err
@@ -35,7 +40,7 @@ func newSet(cfg Config, part clients.Part) (*set, error) {
 	masters.Clients.Spread(part)
 	masters.Clients.Introduce(cfg.identity())
 	masters.Keep(cfg.Keep)
-	s := &set{cfg: cfg, masters: masters, own: own}
+	s := &set{cfg: cfg, masters: masters, own: own, log: log}
 	if inNumbers.made(s) {
 		cfg.Logger.Warn("redlock: many clients are made and not closed: make one for each process", "clients", manyClients, "within", time.Minute)
 	}
@@ -52,6 +57,7 @@ func (s *set) close() error {
 	for _, pool := range s.own {
 		_ = pool.Close()
 	}
+	s.log.Close()
 	return err
 }
 

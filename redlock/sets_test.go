@@ -466,25 +466,3 @@ func TestALeaseThatIsTooShortIsNotAskedForInAHurry(t *testing.T) {
 		})
 	}
 }
-
-// TestTheLogMayEnterWhatMoves: what handles the log may enter a hold of a name that moves, which is lost in one of its
-// sets and so in both.
-func TestTheLogMayEnterWhatMoves(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "a", "b")
-		var hold *redlock.Hold
-		lost := 0
-		s := f.open(t, redlock.Config{Logger: slog.New(handled(func(message string) {
-			if message == "redlock: hold is lost" {
-				lost++
-				expect(t, "Enter", second(hold.Enter(t.Context())), redlock.ErrLost)
-			}
-		}))}, "a", "b")
-		hold = lock(t, t.Context(), s, "n")
-		each(f["a"], 0, 3, (*redlocktest.Master).Freeze)
-		<-hold.Context().Done()
-		synctest.Wait()
-		each(f["a"], 0, 3, (*redlocktest.Master).Thaw)
-		check.Equal(t, lost, 2, "holds that the log was told of")
-	})
-}

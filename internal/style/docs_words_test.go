@@ -176,9 +176,9 @@ func TestLogMessages(t *testing.T) {
 			listed[strings.TrimSuffix(code[1], " …")] = false
 		}
 	}
-	logs := regexp.MustCompile(`\.(?:Info|Warn|Error)(?:Context)?\((?:[^"\n]*, )?"redlock: ([^"]+)"`)
+	logs := regexp.MustCompile(`\.(?:(?:Info|Warn|Error)(?:Context)?|NewRecord)\((?:[^"\n]*, )?"redlock: ([^"]+)"`)
 	for _, file := range files(t) {
-		if room, _, _ := strings.Cut(file, "/"); !slices.Contains([]string{"node", "multilock", "redlock"}, room) || strings.HasSuffix(file, "_test.go") || path.Ext(file) != ".go" {
+		if room, _, _ := strings.Cut(file, "/"); !slices.Contains([]string{"node", "multilock", "redlock", "internal"}, room) || strings.HasSuffix(file, "_test.go") || path.Ext(file) != ".go" {
 			continue
 		}
 		for _, match := range logs.FindAllStringSubmatch(read(t, file), -1) {

@@ -1,0 +1,179 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/internal/check"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// traceID is what a context of a test carries.
+type traceID struct{}
+
+// idLog notes the ID that each message's context carries.
+type idLog struct {
+	slog.Handler
+	mu  *sync.Mutex
+	ids map[string]any
+}
+
+func (l idLog) Enabled(context.Context, slog.Level) bool { return true }
+
+func (l idLog) Handle(ctx context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ids[r.Message] = ctx.Value(traceID{})
+	return nil
+}
+
+// A handler of the log finds what the caller's context carries: the ID of a trace.
+func TestLogHasTheContext(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
+		c := open(t, fleet, redlock.Config{Logger: slog.New(log)})
+		ctx := context.WithValue(t.Context(), traceID{}, "4bf92f35")
+		hold := lock(t, ctx, c, "a")
+		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+		waits, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		expect(t, "Lock", second(c.Lock(waits, "b")), context.DeadlineExceeded)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		ends, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		fails := errors.New("no")
+		expect(t, "Lead", c.Lead(ends, "c", func(context.Context) error { return fails }), context.DeadlineExceeded)
+		synctest.Wait()
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "could not lead, and campaigns again"} {
+			if got := log.ids["redlock: "+message]; got != "4bf92f35" {
+				t.Errorf("%q came with the ID %v, want that of the caller's context", message, got)
+			}
+		}
+	})
+}
+
+// handled is a handler of the log that calls a function with each message. Those of slog hold a mutex while they write, and
+// what is logged meanwhile would wait for itself.
+type handled func(message string)
+
+func (f handled) Enabled(context.Context, slog.Level) bool { return true }
+func (f handled) WithAttrs([]slog.Attr) slog.Handler       { return f }
+func (f handled) WithGroup(string) slog.Handler            { return f }
+func (f handled) Handle(_ context.Context, r slog.Record) error {
+	f(r.Message)
+	return nil
+}
+
+// TestTheLogMayCallTheClient: what handles the log may give a hold back whose renewal has failed, enter one that is lost,
+// and close the client.
+func TestTheLogMayCallTheClient(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		var c *redlock.Client
+		var hold, lost *redlock.Hold
+		closed := false
+		c = open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
+			switch message {
+			case "redlock: renewal failed":
+				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrNoQuorum)
+			case "redlock: hold is lost":
+				expect(t, "Enter", second(lost.Enter(t.Context())), redlock.ErrLost)
+				expect(t, "Close", c.Close())
+				closed = true
+			}
+		}))})
+		hold, lost = lock(t, t.Context(), c, "a"), lockFor(t, t.Context(), c, "b", lease)
+		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+		time.Sleep(lease - time.Second)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
+		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		expectFree(t, fleet, "a")
+		check.Equal(t, closed, true, "Close has returned")
+	})
+}
+
+// A client without a Logger warns, by slog.Default, and says no more.
+func TestDefaultLog(t *testing.T) {
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	synctest.Test(t, func(t *testing.T) {
+		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
+		slog.SetDefault(slog.New(log))
+		fleet := redlocktest.Start(t, 3)
+		open(t, fleet, redlock.Config{})
+		fleet.Master(0).Kill()
+		time.Sleep(time.Minute)
+		fleet.Master(0).Restart()
+		time.Sleep(time.Minute)
+		log.mu.Lock()
+		defer log.mu.Unlock()
+		if _, warned := log.ids["redlock: master is down"]; !warned || len(log.ids) != 1 {
+			t.Errorf("the log has %v, want that a master is down", log.ids)
+		}
+	})
+}
+
+// TestAHandlerThatBlocksStallsNothing: what handles the log may block for ever at any of its messages. Callers lock and
+// unlock, holds are renewed and end in time, and Close returns.
+func TestAHandlerThatBlocksStallsNothing(t *testing.T) {
+	for _, at := range []string{
+		"master is up", "master is down", "waiting for a quorum", "renewal failed", "renewals succeed again", "hold is lost",
+	} {
+		t.Run(at, func(t *testing.T) {
+			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+				blocked, let := false, make(chan struct{})
+				defer close(let)
+				c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
+					if message == "redlock: "+at {
+						blocked = true
+						<-let
+					}
+				}))})
+				within := func(what string, limit time.Duration, do func() error, want ...error) {
+					t.Helper()
+					done := make(chan error, 1)
+					go func() { done <- do() }()
+					select {
+					case err := <-done:
+						expect(t, what, err, want...)
+					case <-time.After(limit):
+						t.Fatalf("%s has not returned after %v", what, limit)
+					}
+				}
+				var held *redlock.Hold
+				within("Lock", time.Second, func() (err error) {
+					held, err = c.Lock(t.Context(), "held")
+					return err
+				})
+				fleet.Master(0).Freeze()
+				time.Sleep(10 * lease)
+				each(fleet, 1, 3, (*redlocktest.Master).Freeze)
+				within("Do", lease, func() error {
+					time.AfterFunc(lease/2, func() { each(fleet, 0, 3, (*redlocktest.Master).Thaw) })
+					return c.Do(t.Context(), "waits", func(context.Context) error { return nil })
+				})
+				time.Sleep(10 * lease)
+				expect(t, "Cause after 20 leases", context.Cause(held.Context()))
+				each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+				within("the context", lease, func() error {
+					<-held.Context().Done()
+					return context.Cause(held.Context())
+				}, redlock.ErrLost)
+				within("Unlock", time.Second, func() error { return held.Unlock(t.Context()) }, redlock.ErrLost)
+				within("Close", 2*time.Second, c.Close)
+				synctest.Wait()
+				check.Equal(t, blocked, true, "blocked at %s", at)
+			})
+		})
+	}
+}
