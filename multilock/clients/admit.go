@@ -38,19 +38,7 @@ type look struct {
 type Sets struct {
 	all  []*Directory
 	mu   sync.Mutex
-	look *look    // the last for a lock
-	said []func() // for the log
-}
-
-// tell tells the log what was said of the sets, without the mutex: what handles it may take long, or lock something itself.
-func (s *Sets) tell() {
-	s.mu.Lock()
-	said := s.said
-	s.said = nil
-	s.mu.Unlock()
-	for _, tell := range said {
-		tell()
-	}
+	look *look // the last for a lock
 }
 
 // looking returns the look for the lock of d, which has begun.
@@ -130,7 +118,6 @@ func (l *look) run(patience context.Context) {
 	l.drive(patience)
 	close(l.done)
 	l.hurry()
-	l.of.sets.tell() // not before: what handles the log may wait for the look
 }
 
 func (l *look) drive(patience context.Context) {

@@ -37,7 +37,6 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 		// Goroutines: one, since what a master told takes time to read. It waits for nobody.
 		go func() {
 			defer d.All.End()
-			defer d.sets.tell()
 			d.sets.mu.Lock()
 			defer d.sets.mu.Unlock()
 			now := clock.Now()
@@ -83,9 +82,7 @@ func (d *Directory) compareLocked(now clock.Instant) *rival {
 		if live[text] == nil && r.told {
 			other := r.found.Use.Terms.String()
 			d.traced(redlocktrace.SetsOverlap{Other: other})
-			d.sets.said = append(d.sets.said, func() {
-				d.All.Log.Info("redlock: the conflict with other clients is over", "other", other)
-			})
+			d.All.Log.Info("redlock: the conflict with other clients is over", "other", other)
 		}
 	}
 	d.rivals = live
@@ -115,9 +112,7 @@ func (d *Directory) tellLocked(r *rival) {
 	r.told = true
 	why := d.explainLocked(r, !d.standing.Established(clock.Now()))
 	d.traced(redlocktrace.SetsOverlap{Other: r.found.Use.Terms.String(), Err: why})
-	d.sets.said = append(d.sets.said, func() {
-		d.All.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
-	})
+	d.All.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
 }
 
 // traced tells the trace of a conflict, or of its end.
@@ -157,7 +152,6 @@ func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
 // established.
 func (d *Directory) refusal() *rival {
 	now := clock.Now()
-	defer d.sets.tell()
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	if d.standing.Established(now) || !d.introduced() {
@@ -197,7 +191,6 @@ func (d *Directory) lookOnce(ctx context.Context) {
 		defer cancel()
 		d.hear(ctx, terms.Look, patience)
 		d.All.End()
-		d.sets.tell()
 	}
 }
 

@@ -228,7 +228,6 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 // harms no lock.
 func (d *Directory) denied(i int, a script.Answer) {
 	if a.Outcome == script.Failed { // what a node answers at once may be told with the mutex held
-		defer d.sets.tell()
 		d.sets.mu.Lock()
 		defer d.sets.mu.Unlock()
 		d.deniedLocked(i, a)
@@ -241,9 +240,7 @@ func (d *Directory) deniedLocked(i int, a script.Answer) {
 	}
 	if kind := node.Kind(a.Err); d.at[i].denied != kind {
 		d.at[i].denied = kind
-		d.sets.said = append(d.sets.said, func() {
-			d.All.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.All.Nodes[i].Name(), "error", a.Err)
-		})
+		d.All.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.All.Nodes[i].Name(), "error", a.Err)
 	}
 }
 
