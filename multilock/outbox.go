@@ -43,24 +43,15 @@ func (d *driver) postLocked(msg message) { d.out.messages = append(d.out.message
 // busyLocked reports whether something is being sent, or waits for that: whoever put it there flushes.
 func (d *driver) busyLocked() bool { return d.out.sending || len(d.out.messages) > 0 }
 
-// flush sends what is in the outbox, unless somebody else does. The other of two holds that are one ends after that, and
-// the log is told: what handles it may give either back, and wait until the release is sent.
+// flush sends what is in the outbox, unless somebody else does. The other of two holds that are one ends after that.
 func (d *driver) flush() {
-	last, round := d.sendAll()
-	if round.reports {
-		d.m.report(d.line(), round.outage)
-	}
-	switch {
-	case last.ended:
-		last.hold.loseBound()
-		d.m.reportEnd(last.hold)
-	case last.hold != nil:
-		d.m.reportRenewal(last.hold)
+	if ended := d.sendAll(); ended != nil {
+		ended.loseBound()
 	}
 }
 
-// sendAll returns the last message about a hold, and the last about a round.
-func (d *driver) sendAll() (last, round message) {
+// sendAll returns the hold if it has ended.
+func (d *driver) sendAll() (ended *Hold) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !d.out.sending && len(d.out.messages) > 0 {
@@ -68,11 +59,8 @@ func (d *driver) sendAll() (last, round message) {
 		d.out.messages, d.out.sending = nil, true
 		d.mu.Unlock()
 		for i := range messages {
-			if d.send(&messages[i]); messages[i].hold != nil {
-				last = messages[i]
-			}
-			if messages[i].reports {
-				round = messages[i]
+			if d.send(&messages[i]); messages[i].ended {
+				ended = messages[i].hold
 			}
 		}
 		d.mu.Lock()
@@ -82,7 +70,7 @@ func (d *driver) sendAll() (last, round message) {
 		}
 		d.wakeLocked()
 	}
-	return last, round
+	return ended
 }
 
 // sentLocked returns a channel that is closed when something was sent next.
@@ -123,8 +111,15 @@ func (d *driver) send(msg *message) {
 	if msg.unkept {
 		d.m.unkeep(d)
 	}
-	if msg.ended {
+	if msg.reports {
+		d.m.report(d.line(), msg.outage)
+	}
+	switch {
+	case msg.ended:
 		d.m.over(msg.hold)
+		d.m.reportEnd(msg.hold)
+	case msg.hold != nil:
+		d.m.reportRenewal(msg.hold)
 	}
 }
 
