@@ -68,6 +68,7 @@ type sim struct {
 	clients  []*simClient
 	callers  sync.WaitGroup
 	troubles sync.WaitGroup
+	skews    map[*redlocktest.Master]time.Duration // how far their clocks are ahead; guarded by mu
 }
 
 // regime is what may go wrong in a seed beside what may in each.
@@ -156,6 +157,7 @@ func (s *sim) run(t *testing.T) {
 	s.regime = regime(d.IntN(4))
 	s.times = drawTimes(d, s.regime)
 	s.noise.dice = d.fork()
+	s.skews = make(map[*redlocktest.Master]time.Duration)
 	s.fleet = redlocktest.Start(t, []int{1, 3, 3, 3, 3, 3, 3, 5}[d.IntN(8)])
 	s.names, s.calls, s.each = []string{"a", "a", "b"}, drawCalls(d.fork()), 1+d.IntN(3)
 	s.begin(fmt.Sprintf("go test ./redlock -run TestSim/seed=%d$ -sim-first %d -sim 1 -count 20", s.seed, s.seed))

@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,10 +15,18 @@ import (
 type simFault struct {
 	name    string
 	in      []regime // nil: in each
-	forgets bool     // a master loses what it granted, though it does not restart
+	forgets phase    // when a master loses what it granted, though it does not restart
 	// act harms a master, or the wires of clients to it, and returns what mends it: nil if nothing does.
 	act func(f *faults, m *redlocktest.Master) func()
 }
+
+// phase is the part of a fault in which masters forget; 0: there is none.
+type phase int
+
+const (
+	throughout phase = 1 + iota // from when it begins until it is mended
+	mending                     // while it is mended: a clock that was behind jumps ahead. Until then leases last longer
+)
 
 var simFaults = []simFault{
 	{name: "kill-aof", act: func(f *faults, m *redlocktest.Master) func() {
@@ -68,15 +77,15 @@ var simFaults = []simFault{
 		}
 	}},
 	{name: "replace", in: []regime{emptying}, act: once((*redlocktest.Master).Restart)},
-	{name: "flushall", in: []regime{forgetting}, forgets: true, act: once((*redlocktest.Master).FlushAll)},
-	{name: "eviction", in: []regime{forgetting}, forgets: true, act: func(f *faults, m *redlocktest.Master) func() {
+	{name: "flushall", in: []regime{forgetting}, forgets: throughout, act: once((*redlocktest.Master).FlushAll)},
+	{name: "eviction", in: []regime{forgetting}, forgets: throughout, act: func(f *faults, m *redlocktest.Master) func() {
 		m.Del([]string{"a", "b", simSlots[f.IntN(3)]}[f.IntN(3)])
 		return nil
 	}},
-	{name: "clock-ahead", in: []regime{skewing}, forgets: true, act: jump(1)},
-	{name: "clock-back", in: []regime{skewing}, forgets: true, act: jump(-1)},
-	{name: "clock-fast", in: []regime{skewing}, forgets: true, act: drift(1)},
-	{name: "clock-slow", in: []regime{skewing}, forgets: true, act: drift(-1)},
+	{name: "clock-ahead", in: []regime{skewing}, forgets: throughout, act: jump(1)},
+	{name: "clock-back", in: []regime{skewing}, forgets: mending, act: jump(-1)},
+	{name: "clock-fast", in: []regime{skewing}, forgets: throughout, act: drift(1)},
+	{name: "clock-slow", in: []regime{skewing}, forgets: mending, act: drift(-1)},
 }
 
 // once makes a fault of what takes no time.
@@ -124,20 +133,30 @@ func lagging(late func(dice) time.Duration) func(*faults, *redlocktest.Master) f
 // which masters forget the counters of tokens. Nobody promises these if clocks are set back as well.
 func jump(sign time.Duration) func(*faults, *redlocktest.Master) func() {
 	return func(f *faults, m *redlocktest.Master) func() {
-		m.Skew(sign * f.upTo([]time.Duration{3 * time.Second, 2 * time.Minute}[f.IntN(2)]))
-		return func() { m.Skew(0) }
+		by := sign * f.upTo([]time.Duration{3 * time.Second, 2 * time.Minute}[f.IntN(2)])
+		f.shift(m, by)
+		return func() { f.shift(m, -by) }
 	}
 }
 
 // drift lets a master's clock run 5 % fast or slow for a while.
 func drift(sign time.Duration) func(*faults, *redlocktest.Master) func() {
 	return func(f *faults, m *redlocktest.Master) func() {
-		for i := range time.Duration(10) {
+		const steps = 10
+		for range steps {
 			time.Sleep(20 * time.Millisecond)
-			m.Skew(sign * (i + 1) * time.Millisecond)
+			f.shift(m, sign*time.Millisecond)
 		}
-		return func() { m.Skew(0) }
+		return func() { f.shift(m, -sign*steps*time.Millisecond) }
 	}
+}
+
+// shift moves a master's clock, beside what other faults did to it: so one that goes back never jumps ahead.
+func (s *sim) shift(m *redlocktest.Master, by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.skews[m] += by
+	m.Skew(s.skews[m])
 }
 
 // faults is one fault: what is drawn for it.
@@ -197,32 +216,37 @@ func (f *faults) strike(kind simFault, id int) {
 	count := []int{1, 1, max(1, (n-1)/2), n/2 + 1, n}[f.IntN(5)]
 	f.Shuffle(n, func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
 	masters = masters[:count]
-	e := history.Event{What: history.Fault, ID: id, Fault: kind.name, Forgets: kind.forgets}
+	e := history.Event{What: history.Fault, ID: id, Fault: kind.name, Forgets: kind.forgets == throughout}
 	for _, m := range masters {
 		e.On = append(e.On, m.Name())
 	}
 	f.add(e)
+	mended := history.Event{What: history.Mended, ID: id, Forgets: kind.forgets == mending}
+	mend := func(one func()) {
+		mended.From = cmp.Or(mended.From, time.Since(f.start))
+		one()
+	}
 	inTurn, lasts := f.oneIn(4), f.upTo(600*time.Millisecond+4*f.trip)
 	var mends []func()
 	for _, m := range masters {
-		mend := kind.act(f, m)
-		if mend == nil {
-			mend = func() {}
+		one := kind.act(f, m)
+		if one == nil {
+			one = func() {}
 		}
 		if !inTurn {
-			mends = append(mends, mend)
+			mends = append(mends, one)
 			continue
 		}
 		time.Sleep(lasts / time.Duration(count))
-		mend()
+		mend(one)
 	}
 	if !inTurn {
 		time.Sleep(lasts)
 	}
-	for _, mend := range mends {
-		mend()
+	for _, one := range mends {
+		mend(one)
 	}
-	f.add(history.Event{What: history.Mended, ID: id})
+	f.add(mended)
 }
 
 // vanish kills a client, as SIGKILL does: what it has sent arrives, and nothing else is heard of it. Another

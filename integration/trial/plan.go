@@ -153,7 +153,7 @@ func (p *planner) draw(at time.Duration, forget bool) {
 	deck := p.decks[forget]
 	if len(deck) == 0 {
 		for _, k := range kinds {
-			if k.forgets == forget && (len(p.cfg.Only) == 0 || slices.Contains(p.cfg.Only, k.name)) {
+			if (k.forgets > 0) == forget && (len(p.cfg.Only) == 0 || slices.Contains(p.cfg.Only, k.name)) {
 				deck = append(deck, k)
 			}
 		}
@@ -217,13 +217,13 @@ func (p *planner) acts(at time.Duration, k kind) []Act {
 		return nil
 	case k.name == ClientSkew:
 		which = one
-	case which == inTurn && !k.forgets && k.part != client && k.name != CutClient:
+	case which == inTurn && k.forgets == 0 && k.part != client && k.name != CutClient:
 		if acts := p.goRound(at, k); acts != nil {
 			return acts
 		}
 	}
 	on := p.some(p.unharmed(at, k), which)
-	if k.forgets {
+	if k.forgets > 0 {
 		on = p.forgetful(at, on)
 	}
 	if len(on) == 0 {
@@ -348,7 +348,7 @@ const moment = time.Second / 2
 func (p *planner) reserve(k kind, a Act) []Act {
 	for _, name := range a.On {
 		p.free[name+string(k.part)] = max(p.free[name+string(k.part)], a.At+a.Lasts+moment)
-		if k.forgets {
+		if k.forgets > 0 {
 			p.echoes[name] = max(p.echoes[name], a.At+a.Lasts+k.echo(p.cfg.Lease))
 		}
 	}

@@ -34,6 +34,12 @@ func rehearse(ctx context.Context, t *testing.T, how func(string) kind, acts ...
 	}
 	for _, e := range events {
 		line := fmt.Sprint(e.What, " ", e.Fault, " ", e.At)
+		if e.Forgets {
+			line += " forgets"
+		}
+		if e.Forgets && e.What == history.Mended {
+			line += fmt.Sprint(" from ", e.From)
+		}
 		if e.What == history.Mended && e.Text != "" {
 			line += " " + e.Text
 		}
@@ -125,6 +131,29 @@ func TestWhatCannotBeDone(t *testing.T) {
 		}
 		if _, err := rehearse(t.Context(), t, how, Act{Kind: Busy, On: []string{"m1"}}); !errors.Is(err, slow) {
 			t.Errorf("perform of what cannot be mended = %v, want %v", err, slow)
+		}
+	})
+}
+
+// A master whose clock is behind forgets only while it is set right again.
+func TestWhenAMasterForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		how := func(name string) kind {
+			k := nothing(name)
+			k.forgets, k.mend = kindOf(name).forgets, doing(func() error { time.Sleep(second); return nil })
+			return k
+		}
+		told, err := rehearse(t.Context(), t, how,
+			Act{At: second, Lasts: second, Kind: ClockBack, On: []string{"m1"}},
+			Act{At: 4 * second, Lasts: second, Kind: ClockFast, On: []string{"m1"}},
+			Act{At: 7 * second, Lasts: second, Kind: ClockSlow, On: []string{"m1"}},
+		)
+		want := []string{
+			"fault clock-back 1s", "mended clock-back 3s forgets from 2s", "fault clock-fast 4.5s forgets", "mended clock-fast 6.5s",
+			"fault clock-slow 8s", "mended clock-slow 10s forgets from 9s", "over 10s",
+		}
+		if err != nil || !slices.Equal(told, want) {
+			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
 		}
 	})
 }
@@ -284,12 +313,12 @@ func TestOneFaultAtATimeOnAPart(t *testing.T) {
 func TestNoMajorityForgets(t *testing.T) {
 	eachPlan(t, func(t *testing.T, cfg Config, plan Plan) {
 		for i, a := range plan.Acts {
-			if a.Kind == calm || !kindOf(a.Kind).forgets {
+			if a.Kind == calm || kindOf(a.Kind).forgets == 0 {
 				continue
 			}
 			forgot := map[string]bool{}
 			for _, b := range plan.Acts[:i+1] {
-				if b.Kind != calm && kindOf(b.Kind).forgets && b.At+b.Lasts+cfg.Lease+time.Second > a.At {
+				if b.Kind != calm && kindOf(b.Kind).forgets > 0 && b.At+b.Lasts+cfg.Lease+time.Second > a.At {
 					for _, name := range b.On {
 						forgot[name] = true
 					}

@@ -56,7 +56,8 @@ const (
 	// Fault: something is done to the masters or clients On. Fault is its kind, ID its number, Forgets
 	// whether a master loses what it has granted, though it does not restart.
 	Fault What = "fault"
-	// Mended: the fault with that ID is over. One that takes no time is mended at once.
+	// Mended: the fault with that ID is over. One that takes no time is mended at once. From is when the
+	// first of the masters or clients was mended, Forgets whether a master loses what it has granted by that.
 	Mended What = "mended"
 	// Calm: no more faults until another Fault. Over: none until the end of the run.
 	Calm What = "calm"

@@ -77,6 +77,15 @@ type Trouble struct {
 	End          *Event        // Mended, Continued or Killed; nil: it has not ended, or is a stall
 }
 
+// Forgot returns the stretch in which masters may have lost what they had granted, though they did not restart, and
+// whether there is one.
+func (t *Trouble) Forgot() (Span, bool) {
+	if !t.Forgets && t.End != nil && t.End.Forgets {
+		return Span{From: t.End.From, To: t.End.At}, true
+	}
+	return Span{From: t.Began, To: t.Ended}, t.Forgets
+}
+
 // end ends what goes on.
 func (t *Trouble) end(e *Event) {
 	if t != nil && t.Ended == Never {
@@ -101,6 +110,9 @@ type Span struct{ From, To time.Duration }
 func (s Span) Overlap(other Span) time.Duration {
 	return max(0, min(s.To, other.To)-max(s.From, other.From))
 }
+
+// Meets reports whether s and other have a moment in common, ends included.
+func (s Span) Meets(other Span) bool { return s.From <= other.To && s.To >= other.From }
 
 // View sorts the history.
 func (h *History) View() (*View, error) {

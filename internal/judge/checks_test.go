@@ -194,6 +194,26 @@ func TestExclusion(t *testing.T) {
 			c1: >1.0 lock a, >1.1 grant until=3, >6.4 alive until=9
 			r: >1.255 fault flushall on=m1 forgets, >1.255 mended
 			c2: 6.2 lock a, >6.3 grant until=9, >6.5 alive`, "had a"},
+		{"a master forgot when it was mended", `
+			c1: >1.0 lock a, >1.1 grant until=3, >1.4 alive
+			r: >1.15 fault clock-back on=m1, >1.25 mended forgets from=1.25
+			c2: 1.2 lock a, >1.3 grant until=3, >1.5 alive`, "unpromised: had a"},
+		{"the first of several masters forgot when it was mended", `
+			c1: >1.0 lock a, >1.1 grant until=3, >1.4 alive
+			r: >1.15 fault clock-back on=m1+m2, >1.45 mended forgets from=1.25
+			c2: 1.2 lock a, >1.3 grant until=3, >1.5 alive`, "unpromised: had a"},
+		{"a master was not mended yet, and forgets only then", `
+			c1: >1.0 lock a, >1.1 grant until=3, >1.4 alive
+			r: >1.15 fault clock-back on=m1, >1.35 mended forgets from=1.35
+			c2: 1.2 lock a, >1.3 grant until=3, >1.5 alive`, "had a"},
+		{"the masters were mended one after the other, and the last too long ago", `
+			c1: >1.0 lock a, >1.1 grant until=3, >6.4 alive until=9
+			r: >1.15 fault clock-back on=m1+m2, >1.255 mended forgets from=1.2
+			c2: 6.2 lock a, >6.3 grant until=9, >6.5 alive`, "had a"},
+		{"a master that forgets when it is mended is not mended", `
+			c1: >1.0 lock a, >1.1 grant until=3, >1.4 alive
+			r: >1.15 fault clock-back on=m1
+			c2: 1.2 lock a, >1.3 grant until=3, >1.5 alive`, "had a"},
 		{"what was done until the last of the looks that show it", `
 			c1: >1.0 lock a, >1.1 grant until=3, >1.6 alive
 			c2: 1.2 lock a, >1.3 grant until=3, >1.4 alive

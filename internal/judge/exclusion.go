@@ -82,7 +82,8 @@ func writesUntil(h *history.Hold) time.Duration {
 //
 // A master that both count must have forgotten one of the two votes, without restarting, before the second
 // was granted. It gave that vote after the first of the two calls began, and any vote lasts for the longest
-// lease, 1 % more or less by the clocks; a second is for an answer that is late.
+// lease, 1 % more or less by the clocks; a second is for an answer that is late. While a master's clock is slow or
+// was set back, it forgets nothing: its votes only last longer. It does when its clock is set right.
 func (r *record) excuse(first, second *history.Hold) *trouble {
 	from := min(r.votedFrom(first), r.votedFrom(second))
 	return r.forgot(history.Span{

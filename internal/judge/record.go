@@ -90,20 +90,18 @@ func (r *record) note(t *history.Trouble) {
 	r.troubles = append(r.troubles, trouble{history.Span{From: t.Began, To: t.Ended}, t, who})
 }
 
-// within reports whether any of the trouble lies within span, ends included.
-func (t *trouble) within(span history.Span) bool { return t.From <= span.To && t.To >= span.From }
-
 // troubled reports whether anything was done to anybody within span, or a process among who did not run.
 func (r *record) troubled(span history.Span, who ...string) bool {
 	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
-		return t.within(span) && (t.who == "" || slices.Contains(who, t.who))
+		return t.Meets(span) && (t.who == "" || slices.Contains(who, t.who))
 	})
 }
 
 // forgot returns the first fault within span in which a master forgets without restarting, or nil.
 func (r *record) forgot(span history.Span) *trouble {
 	for i := range r.troubles {
-		if t := &r.troubles[i]; t.Forgets && t.within(span) {
+		t := &r.troubles[i]
+		if forgot, ok := t.Forgot(); ok && forgot.Meets(span) {
 			return t
 		}
 	}
@@ -120,7 +118,7 @@ func (r *record) part(events ...history.Event) []history.Event {
 		whose = append(whose, e.Who)
 	}
 	for i := range r.troubles {
-		if t := &r.troubles[i]; t.within(span) && (t.who == "" || slices.Contains(whose, t.who)) {
+		if t := &r.troubles[i]; t.Meets(span) && (t.who == "" || slices.Contains(whose, t.who)) {
 			if events = append(events, t.Event); t.End != nil {
 				events = append(events, *t.End)
 			}

@@ -101,6 +101,6 @@ func (r *record) closedLate(master string, at time.Duration) bool {
 // another master had no time for leaves nothing here.
 func (r *record) busy(master string, span history.Span) bool {
 	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
-		return t.who == "" && t.within(span) && (t.What != history.Stall || t.Who == master)
+		return t.who == "" && t.Meets(span) && (t.What != history.Stall || t.Who == master)
 	})
 }

@@ -124,7 +124,7 @@ func (r *record) undisturbed(first, second *turn, stood bool) bool {
 	}
 	who := append([]string{first.call.Who, second.call.Who}, r.Run.Masters...)
 	return !slices.ContainsFunc(r.troubles, func(t trouble) bool {
-		return t.who == "" && t.within(settled) || t.within(waited) && t.To-t.From >= loses && slices.Contains(who, t.who)
+		return t.who == "" && t.Meets(settled) || t.Meets(waited) && t.To-t.From >= loses && slices.Contains(who, t.who)
 	})
 }
 

@@ -328,6 +328,7 @@ func (d *drawing) fault(f *history.Trouble) {
 	if len(on) == 0 {
 		on = d.view.Run.Masters
 	}
+	_, forgets := f.Forgot()
 	var drawn []int
 	for _, who := range on {
 		l, ok := d.lanes[laneOf(who)]
@@ -337,7 +338,7 @@ func (d *drawing) fault(f *history.Trouble) {
 		drawn = append(drawn, l)
 		d.Faults = append(d.Faults, fault{
 			Lane: l, Row: d.above[l].place(at(f.At), min(at(f.Ended), at(d.view.End))),
-			From: at(f.At), To: at(f.Ended), Kind: f.Fault, ID: f.ID, Forgets: f.Forgets, On: on, Text: f.Text,
+			From: at(f.At), To: at(f.Ended), Kind: f.Fault, ID: f.ID, Forgets: forgets, On: on, Text: f.Text,
 		})
 	}
 }

@@ -253,20 +253,23 @@ func TestFaults(t *testing.T) {
 		history.Event{At: 20 * ms, What: history.Mended, ID: 2},
 		history.Event{At: 30 * ms, What: history.Mended, ID: 1},
 		history.Event{At: 30 * ms, What: history.Fault, ID: 3, Fault: "slow", On: []string{"m2"}},
+		history.Event{At: 40 * ms, What: history.Fault, ID: 4, Fault: "clock-back", On: []string{"m3"}},
+		history.Event{At: 50 * ms, What: history.Mended, ID: 4, Forgets: true, From: 45 * ms},
 	), nil)
 	cut := fault{From: at(10 * ms), To: at(30 * ms), Kind: "cut-client", ID: 1, On: []string{"m2", "c2.2", "c2", "nobody"}, Text: "both ways"}
 	flush := fault{From: at(20 * ms), To: at(20 * ms), Kind: "flushall", ID: 2, Forgets: true, On: []string{"m1", "m2", "m3"}}
 	slow := fault{From: at(30 * ms), To: never, Kind: "slow", ID: 3, On: []string{"m2"}}
+	back := fault{From: at(40 * ms), To: at(50 * ms), Kind: "clock-back", ID: 4, Forgets: true, On: []string{"m3"}}
 	in := func(f fault, lane, row int) fault { f.Lane, f.Row = lane, row; return f }
-	want := []fault{in(cut, 1, 0), in(cut, 3, 0), in(flush, 0, 0), in(flush, 1, 1), in(flush, 2, 0), in(slow, 1, 0)}
+	want := []fault{in(cut, 1, 0), in(cut, 3, 0), in(flush, 0, 0), in(flush, 1, 1), in(flush, 2, 0), in(slow, 1, 0), in(back, 2, 0)}
 	if !reflect.DeepEqual(p.Faults, want) {
 		t.Errorf("faults = %+v, want %+v", p.Faults, want)
 	}
 	if p.Lanes[1].Above != 2 || p.Lanes[0].Above != 1 {
 		t.Errorf("m2 has %d rows of faults and m1 %d, want 2 and 1", p.Lanes[1].Above, p.Lanes[0].Above)
 	}
-	if p.Run.Faults != 3 || p.Run.Kinds != 3 {
-		t.Errorf("the header counts %d faults of %d kinds, want 3 of 3", p.Run.Faults, p.Run.Kinds)
+	if p.Run.Faults != 4 || p.Run.Kinds != 4 {
+		t.Errorf("the header counts %d faults of %d kinds, want 4 of 4", p.Run.Faults, p.Run.Kinds)
 	}
 }
 
