@@ -157,18 +157,20 @@ func (c *Attempt) lost(conf *Config, now clock.Instant, r *Round, ev *Event, out
 		c.State = Waiting
 	}
 	var room [Max]time.Duration
-	left := room[:0]
+	left, certain := room[:0], 0
 	for i := range conf.Masters {
-		switch m := &c.Masters[i]; {
-		case !m.Said:
-		case m.Outcome == Yes:
-			left = append(left, 0)
-		case m.Outcome == No:
+		if m := &c.Masters[i]; m.Said && (m.Outcome == Yes || m.Outcome == No) {
 			left = append(left, max(0, now.Left(m.Free)))
+			if m.Latest || !reached(r.Sent, m.Free) {
+				certain++
+			}
 		}
 	}
 	free, known := quorum.FreeAfter(conf.Masters, left)
-	if known && r.Number == c.Round { // or each answer that is late would bring another round
+	// Each answer that is late would bring another round, or each master that fails at once, while r asks the others
+	// whether it is free there by now.
+	known = known && r.Number == c.Round && (free > 0 || conf.decide(certain, 0) == quorum.Won)
+	if known {
 		c.sooner(conf, now, ev, free+conf.Settle+c.stagger(conf)) // expiry sends no message
 	}
 	tells := r.Number > c.HeldAsOf
