@@ -140,7 +140,7 @@ func (r *round) failedLocked() {
 	if h := d.hold; h != nil && (r.err == nil || r.due) {
 		h.failed = r.err
 	}
-	if r.due && d.hold != nil && d.hold.liveLocked() { // or flush would overlook that it has ended
+	if r.due && d.hold != nil {
 		d.postLocked(message{hold: d.hold})
 	}
 }
