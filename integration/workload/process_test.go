@@ -18,29 +18,6 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// The event says when the call's context ends.
-func TestDeadlineIsTheContexts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{lock: func(ctx context.Context, _ string) (Hold, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}})
-		for seed := range uint64(20) {
-			before := len(f.of(history.Returned))
-			waits, cancel := context.WithTimeout(t.Context(), time.Hour)
-			f.caller(seed).visit(waits)
-			cancel()
-			call, result := f.last(history.Called), f.last(history.Returned)
-			if len(f.of(history.Returned)) != before+1 {
-				t.Fatalf("visit %d made no call, or several", seed)
-			}
-			if result.At != call.Deadline || result.Err != history.Ended {
-				t.Errorf("the context of call %d ended at %v, want %v; its error is %q", call.Call, result.At, call.Deadline, result.Err)
-			}
-		}
-	})
-}
-
 func TestFailures(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
