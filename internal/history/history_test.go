@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"strings"
 	"sync"
@@ -73,23 +74,16 @@ func TestErrorsNameTheirLine(t *testing.T) {
 	}
 }
 
-// TestMerge: parts are put in the order of time, and what one part has at one instant stays as it was.
+// TestMerge: a history has a run. What does not say when its faults were over had them to its end.
 func TestMerge(t *testing.T) {
-	run := history.Event{What: history.RunBegan, Run: &history.Run{Seed: 3}}
-	at := func(at time.Duration, id int) history.Event {
-		return history.Event{At: at, What: history.Fault, ID: id}
+	run, fault := history.Event{What: history.RunBegan, Run: &history.Run{Seed: 3}}, history.Event{What: history.Fault, ID: 1}
+	if _, err := history.Merge([]history.Event{fault}); !errors.Is(err, history.ErrNoRun) {
+		t.Errorf("Merge without a run = %v, want %v", err, history.ErrNoRun)
 	}
-	h, err := history.Merge([]history.Event{at(2, 1), at(5, 2), at(5, 3), at(5, 4)}, []history.Event{run, at(5, 5), at(3, 6)})
+	h, err := history.Merge([]history.Event{run, fault})
 	check.OK(t, err)
-	var ids []int
-	for _, e := range h.Events {
-		ids = append(ids, e.ID)
-	}
-	if want := []int{0, 1, 6, 2, 3, 4, 5}; !reflect.DeepEqual(ids, want) || h.Run.Seed != 3 {
-		t.Errorf("Merge: %v, seed %d; want %v, 3", ids, h.Run.Seed, want)
-	}
-	if _, err := history.Merge([]history.Event{at(1, 1)}); err == nil {
-		t.Error("Merge without a run: no error")
+	if v, err := h.View(); err != nil || v.Run.Seed != 3 || v.Over != history.Never {
+		t.Errorf("View = %+v, %v, want a run of seed 3 whose faults are never over", v, err)
 	}
 }
 
@@ -128,60 +122,6 @@ func TestRecorder(t *testing.T) {
 		if err != nil || len(events) != 1 || events[0].At != time.Duration(i+1) || events[0].Who != "c1" {
 			t.Fatalf("write %d: %v, %v", i, events, err)
 		}
-	}
-}
-
-func TestView(t *testing.T) {
-	v, err := sample().View()
-	check.OK(t, err)
-	if len(v.Calls) != 2 || len(v.Holds) != 1 || len(v.Faults) != 1 || len(v.Processes) != 1 || v.Over != 14 || v.End != 17 {
-		t.Fatalf("View = %+v", v)
-	}
-	hold, call := v.Holds[0], v.Calls[0]
-	if hold.By != call || call.Returned != 5 || call.Holds[0] != hold || hold.Unlock != v.Calls[1] || hold.Lost.At != 11 {
-		t.Errorf("hold %+v, of call %+v", hold, call)
-	}
-	if hold.Alive() != 6 || hold.Until != 81 || hold.Key() != "s, slot 2" || hold.Downgraded != history.Never {
-		t.Errorf("alive at %d, until %d, key %q, downgraded at %d; want 6, 81, slot 2 of s, never", hold.Alive(), hold.Until, hold.Key(), hold.Downgraded)
-	}
-	if v.Faults[0].Began != 3 || v.Faults[0].Ended != 4 {
-		t.Errorf("the fault began at %v, and was mended at %v, want 3 and 4", v.Faults[0].Began, v.Faults[0].Ended)
-	}
-	var pauses []history.Span
-	for _, p := range v.Pauses {
-		pauses = append(pauses, history.Span{From: p.Began, To: p.Ended})
-	}
-	if want := []history.Span{{From: 7, To: 8}, {From: 7, To: 9}}; !reflect.DeepEqual(pauses, want) {
-		t.Errorf("the process was stopped, and stalled, in %v, want %v", pauses, want)
-	}
-	p := v.Processes[0]
-	if p.Skew != time.Hour || p.Began != 1 || p.Ended != 16 || p.Killed || v.Process("c1") != p {
-		t.Errorf("process %+v", p)
-	}
-}
-
-// TestViewOfWhatDidNotHappen: what has no end in the history ends never.
-func TestViewOfWhatDidNotHappen(t *testing.T) {
-	h := sample()
-	h.Events = []history.Event{
-		h.Events[0], h.Events[1],
-		{At: 2, What: history.Called, Who: "c1", Call: 1, Do: history.Lock, Names: []string{"a"}},
-		{At: 3, What: history.Granted, Who: "c1", Call: 1, Hold: 1, Name: "a", Until: 7},
-		{At: 4, What: history.Called, Who: "c1", Call: 2, Do: history.Downgrade, Hold: 1},
-		{At: 5, What: history.Fault, ID: 1, Fault: "cut"},
-		{At: 6, What: history.Killed, Who: "c1"},
-	}
-	v, err := h.View()
-	check.OK(t, err)
-	hold := v.Holds[0]
-	if v.Over != history.Never || v.Calls[0].Returned != history.Never || v.Calls[0].Result != nil || v.Faults[0].Ended != history.Never {
-		t.Errorf("something ended that did not: %+v", v)
-	}
-	if hold.Unlock != nil || hold.Lost != nil || hold.Downgraded != 4 || hold.Alive() != 3 || hold.Key() != "a" {
-		t.Errorf("hold %+v", hold)
-	}
-	if p := v.Processes[0]; !p.Killed || p.Ended != 6 {
-		t.Errorf("process %+v", p)
 	}
 }
 
