@@ -104,17 +104,3 @@ func TestHistory(t *testing.T) {
 		t.Errorf("the history ends with %v, the register with %v", now, last)
 	}
 }
-
-// TestServerGone: a call without a reply fails.
-func TestServerGone(t *testing.T) {
-	s := serve(t, io.Discard)
-	c := newClient(t, s)
-	write := Request{Do: history.Writing, Name: "a", Token: 1}
-	if _, err := c.Do(write); err != nil { // from now on there is a connection
-		t.Fatal(err)
-	}
-	s.Close()
-	if _, err := c.Do(write); err == nil || errors.Is(err, ErrStale) {
-		t.Errorf("writing to a server that is gone = %v, want that it is not known", err)
-	}
-}
