@@ -64,7 +64,7 @@ func (f *fleet) far(ctx context.Context) (far *fleet, stop func() error, err err
 			_ = stop()
 			return nil, nil, fmt.Errorf("the relays do not start: %w", lines.Err())
 		}
-		copied.masters = append(copied.masters, &master{address: lines.Text(), process: m.process, control: m.control})
+		copied.masters = append(copied.masters, &master{address: lines.Text(), server: m.server, control: m.control})
 	}
 	return &copied, stop, nil
 }

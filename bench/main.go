@@ -12,8 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"example.com/redlock/internal/redisserver"
 )
 
 // options are the command line.
@@ -64,20 +62,16 @@ func parse(args []string) (options, error) {
 }
 
 // realMain does the work of main. It returns once the masters have ended.
-func realMain(ctx context.Context, opts options, out, log io.Writer) (err error) {
+func realMain(ctx context.Context, opts options, out, log io.Writer) error {
 	trials, contenders, err := choose(opts)
 	if err != nil {
 		return err
 	}
-	program, err := redisserver.Find()
+	fleet, err := startFleet(ctx, mastersN)
 	if err != nil {
 		return err
 	}
-	fleet, err := startFleet(ctx, program, mastersN)
-	if err != nil {
-		return err
-	}
-	defer closing(fleet.close, &err)
+	defer fleet.close()
 
 	r := &report{machine: describe(fleet, opts), out: out, log: log}
 	fmt.Fprintln(out, r.machine)

@@ -55,10 +55,10 @@ func (e *env) measure(ctx context.Context, t trial, c contender) (_ []figure, er
 	own := env{fleet: e.fleet, duration: e.duration, contender: c}
 	if t.fresh > 0 {
 		own.contender.masters = t.fresh
-		if own.fleet, err = startFleet(ctx, e.fleet.program, t.fresh); err != nil {
+		if own.fleet, err = startFleet(ctx, t.fresh); err != nil {
 			return nil, err
 		}
-		defer closing(own.fleet.close, &err)
+		defer own.fleet.close()
 	}
 	clients, closeAll, err := own.open(ctx, t.clients, cmp.Or(t.lease, lease))
 	if err != nil {

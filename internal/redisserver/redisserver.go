@@ -1,5 +1,5 @@
-// Package redisserver finds the redis-server of this machine for tests that need a real one, and other programs
-// that tests need, and installs them where that needs nobody's consent: as root, on a system with apt-get.
+// Package redisserver finds and starts the redis-server of this machine for tests that need a real one, finds other
+// programs that tests need, and installs them where that needs nobody's consent: as root, on a system with apt-get.
 package redisserver
 
 import (
