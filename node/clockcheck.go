@@ -156,29 +156,22 @@ func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply a
 		return due
 	}
 	recovery := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), minRecovery)
-	log, name := n.cfg.Logger, n.cfg.Name
 	ahead := n.clockCheck.ahead
 	found := n.clockCheck.add(sample{sent, read, told}, recovery)
 	switch found {
 	case fellBehind:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateBehind})
-		due = append(due, delivery{tell: func() {
-			log.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", name)
-		}})
+		n.cfg.Logger.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", n.cfg.Name)
 	case ranAhead:
 		why := &UnsteadyError{Ahead: n.clockCheck.ahead}
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUnsteady, Ahead: why.Ahead, Err: why})
-		due = append(due, delivery{tell: func() {
-			log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
-				"master", name, "ahead", why.Ahead, "at_least", recovery)
-		}})
+		n.cfg.Logger.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
+			"master", n.cfg.Name, "ahead", why.Ahead, "at_least", recovery)
 		n.notifyLocked()
 		due = n.observedLocked(due, Observer.RanAhead)
 	case steadyAgain:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateSteady})
-		due = append(due, delivery{tell: func() {
-			log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
-		}})
+		n.cfg.Logger.Info("redlock: master's clock is steady again: its votes count", "master", n.cfg.Name, "ahead", ahead)
 		n.notifyLocked()
 		due = n.observedLocked(due, Observer.Steady)
 	}

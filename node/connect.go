@@ -94,7 +94,7 @@ func (n *Node) goDown(err error) {
 
 // goDownLocked answers everything that waits to be written, and appends that to due.
 func (n *Node) goDownLocked(due []delivery, err error) []delivery {
-	due = n.logDownLocked(due, err)
+	n.logDownLocked(err)
 	n.state, n.reason = down, err
 	n.down.Store(true)
 	n.notifyLocked()
@@ -109,7 +109,7 @@ func (n *Node) goDownLocked(due []delivery, err error) []delivery {
 
 // logDownLocked logs that the master is down, or that it is there and refused, and why. That it
 // is down is logged once, even if the reason changes.
-func (n *Node) logDownLocked(due []delivery, err error) []delivery {
+func (n *Node) logDownLocked(err error) {
 	refused := isRefusal(err)
 	switch {
 	case n.closing:
@@ -117,12 +117,11 @@ func (n *Node) logDownLocked(due []delivery, err error) []delivery {
 	case n.state == down && Kind(err) == Kind(n.reason):
 	case refused:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateRefused, Err: err})
-		due = append(due, delivery{tell: func() { n.cfg.Logger.Warn("redlock: master is refused", "master", n.cfg.Name, "error", err) }})
+		n.cfg.Logger.Warn("redlock: master is refused", "master", n.cfg.Name, "error", err)
 	default:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateDown, Err: err})
-		due = append(due, delivery{tell: func() { n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err) }})
+		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
 	}
-	return due
 }
 
 // serve uses a connection until it breaks or, with a nil error, the node closes. It returns whether the master

@@ -67,24 +67,19 @@ func (l *link) guardedError(left time.Duration) *GuardedError {
 }
 
 // logUpLocked logs that the master is up, and if it grants nothing yet, for how long and why.
-func (n *Node) logUpLocked(due []delivery, l *link) []delivery {
+func (n *Node) logUpLocked(l *link) {
 	left := max(0, l.guardLeft())
 	guard := slog.DurationValue(left)
 	if l.id.err != nil && left > 0 {
 		guard = slog.StringValue("unknown")
 	}
 	n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUp, RunID: l.id.run, Guard: left})
-	due = append(due, delivery{tell: func() {
-		n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
-	}})
+	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
 	if left > 0 {
 		l.guardLogged = true
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGuarded, Guard: left, Err: l.guardedError(left)})
-		due = append(due, delivery{tell: func() {
-			n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))
-		}})
+		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))
 	}
-	return due
 }
 
 // applyGuardLocked takes out of batch what a guarded master must not run, and marks the rest to
@@ -102,9 +97,7 @@ func (n *Node) applyGuardLocked(due []delivery, l *link, batch []*call) (rest []
 		l.mayBeGuarded = false
 		if l.guardLogged {
 			n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGranting})
-			due = append(due, delivery{tell: func() {
-				n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
-			}})
+			n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
 		}
 	}
 	if !l.mayBeGuarded && !n.clockCheck.unsteady() {

@@ -41,7 +41,7 @@ type Config struct {
 	// Registry finds the same server under two names. The nodes of one client share it. Nil: one of its own.
 	Registry *Registry
 
-	Logger *slog.Logger
+	Logger *slog.Logger // told with mutexes held, so its handler must not block, or call the node
 
 	// Trace is told what becomes of the master. Nil: nobody is.
 	Trace *tracer.Tracer

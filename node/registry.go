@@ -54,15 +54,13 @@ func (r *Registry) add(n *Node, run string) error {
 // given twice, would give one server several votes, and nobody would notice. So the log says once that nobody looks.
 func (r *Registry) addNameless(n *Node) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	if r.nameless == nil {
 		r.nameless = make(map[*Node]bool)
 	}
 	r.nameless[n] = true
-	masters := len(r.nameless)
-	warn := masters > 1 && n.cfg.Guard <= 0 && !r.warned
-	r.warned = r.warned || warn
-	r.mu.Unlock()
-	if warn {
+	if masters := len(r.nameless); masters > 1 && n.cfg.Guard <= 0 && !r.warned {
+		r.warned = true
 		n.cfg.Logger.Warn("redlock: masters do not say who they are, so that one server under several names would have several votes, unnoticed: permit INFO",
 			"masters", masters, "master", n.cfg.Name)
 	}

@@ -2,16 +2,12 @@ package node
 
 import (
 	"errors"
-	"log/slog"
-	"runtime"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -91,42 +87,6 @@ func TestClockJumps(t *testing.T) {
 		time.Sleep(time.Hour)
 		log.want(t, 1, "WARN", "clock was set back", "master=m1")
 		log.want(t, 3, "clock")
-	})
-}
-
-// TestTheLogIsToldWithoutAMutex: what handles the log may itself send something to the master that it is told of.
-func TestTheLogIsToldWithoutAMutex(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var of atomic.Pointer[Node]
-		log := new(logRecorder)
-		cfg.Guard, cfg.Logger = 10*time.Second, slog.New(slog.NewTextHandler(check.Writer(func(line []byte) (int, error) {
-			n := of.Load()
-			free := n == nil
-			for i := 0; !free && i < 100_000; i++ { // others have it for a moment
-				if free = n.mu.TryLock(); free {
-					n.mu.Unlock()
-				}
-				runtime.Gosched()
-			}
-			if !free {
-				t.Errorf("the node's mutex is held when the log is told %s", line)
-			}
-			return log.Write(line)
-		}), nil))
-		of.Store(started(t, cfg))
-		m.Kill()
-		time.Sleep(time.Second)
-		m.Restart()
-		time.Sleep(time.Minute)
-		m.Skew(5 * time.Second)
-		time.Sleep(time.Hour)
-		m.Skew(0)
-		time.Sleep(time.Hour)
-		for _, words := range []string{"is up", "is down", "no hold yet", "grants holds again", "jumped ahead", "steady again", "set back"} {
-			if len(log.Lines(words)) == 0 {
-				t.Errorf("the log has nothing of %q:\n%s", words, log)
-			}
-		}
 	})
 }
 

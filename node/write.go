@@ -147,7 +147,7 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) (_ []*call, due []deliver
 	if n.state != up && idle && len(l.resends) == 0 {
 		n.state, n.reason = up, nil
 		n.down.Store(false)
-		due = n.logUpLocked(due, l)
+		n.logUpLocked(l)
 		n.notifyLocked()
 	}
 	if n.state == up && len(l.resends) == 0 {

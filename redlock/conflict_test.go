@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strings"
@@ -384,27 +383,6 @@ func TestAFirstLockHasTheTimeToSucceed(t *testing.T) {
 			unlock(t, hold)
 		}
 		check.Equal(t, time.Since(start), 100*time.Millisecond, "Lock took")
-	})
-}
-
-// TestTheLogMayLock: what handles the log may lock something by the client that it is told of, to tell the fleet once.
-func TestTheLogMayLock(t *testing.T) {
-	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
-		a, _ := member(t, fleet, "first", 0, 1, 2)
-		use(t, a, "a")
-		var b *redlock.Client
-		told := 0
-		log := check.Writer(func(line []byte) (int, error) {
-			if strings.Contains(string(line), conflictFound) {
-				told++
-				expect(t, "TryLock", second(b.TryLock(t.Context(), "told")), redlock.ErrOverlap)
-			}
-			return len(line), nil
-		})
-		b = open(t, fleet, redlock.Config{Pools: fleet.Pools()[2:], Logger: slog.New(slog.NewTextHandler(log, nil))})
-		expect(t, "TryLock", second(b.TryLock(t.Context(), "a")), redlock.ErrOverlap)
-		synctest.Wait()
-		check.Equal(t, told, 1, "conflicts that the log was told of")
 	})
 }
 
