@@ -123,7 +123,12 @@ func (c *Attempt) rewish(now clock.Instant, ev *Event) {
 
 // renewing reports whether a renewal that was due is under way.
 func (c *Attempt) renewing() bool {
-	return slices.ContainsFunc(c.Rounds, func(r Round) bool { return r.Renewal && !r.Settled })
+	for i := range c.Rounds {
+		if r := &c.Rounds[i]; r.Renewal && !r.Settled {
+			return true
+		}
+	}
+	return false
 }
 
 // count has the masters set the hold count, unless they have it, or have yet to answer to another one.
