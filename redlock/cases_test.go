@@ -333,7 +333,9 @@ var cases = map[string]func(*testing.T, *setting){
 		cancel()
 		expectAlive(t, hold) // ctx was for the wait
 		start := time.Now()
-		expect(t, "Unlock under a context that has ended", hold.Unlock(ctx), context.Canceled, redlock.ErrNotAwaited)
+		err := hold.Unlock(ctx)
+		expect(t, "Unlock under a context that has ended", err, context.Canceled, redlock.ErrNotAwaited)
+		expectNot(t, "Unlock under a context that has ended", err, redlock.ErrNoQuorum, redlock.ErrLost)
 		if took := time.Since(start); took != 0 {
 			t.Errorf("Unlock waited %v", took)
 		}

@@ -95,60 +95,17 @@ func TestListBesideADeadMaster(t *testing.T) {
 	})
 }
 
-// TestListBoundsLong: a list has as many names as it may, and says that there are more.
-func TestListBoundsLong(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		for i := range 250 {
-			lock(t, t.Context(), c, fmt.Sprint("k", i))
-		}
-		for _, tt := range []struct {
-			pattern     string
-			limit, want int
-			more        bool
-		}{
-			{"*", 1000, 250, false},
-			{"*", 250, 250, false},
-			{"*", 249, 249, true},
-			{"k2?", 100, 10, false},
-			{"k2?", 1, 1, true},
-			{"none", 10, 0, false},
-		} {
-			list, err := listed(c, t.Context(), tt.pattern, tt.limit)
-			if err != nil || len(list.locks) != tt.want || list.more != tt.more {
-				t.Errorf("List(%s, %d) has %d, more %v, %v; want %d, more %v", tt.pattern, tt.limit, len(list.locks), list.more, err, tt.want, tt.more)
-			}
-		}
-		each(fleet, 0, 3, func(m *redlocktest.Master) {
-			for i := range 500 {
-				m.HSet(fmt.Sprintf("k2 %d", i), "another", "program's")
-			}
-		})
-		list, err := listed(c, t.Context(), "k2*", 20)
-		if err != nil || len(list.locks) != 20 || list.locks[0].Name != "k2" || !list.more {
-			t.Errorf("List among other hashes = %+v, %v; want 20 from k2, and more", list, err)
-		}
-		if _, err := listed(c, t.Context(), "*", 0); err == nil {
-			t.Error("List of none: no error")
-		}
-		fleet.Master(0).Kill()
-		list, err = listed(c, t.Context(), "*", 1000)
-		if err != nil || len(list.locks) != 250 {
-			t.Errorf("List without one master has %d, %v; want all", len(list.locks), err)
-		}
-		fleet.Master(1).Kill()
-		_, err = listed(c, t.Context(), "*", 1000)
-		expect(t, "List of a minority", err, redlock.ErrNoQuorum)
-	})
-}
-
 // TestListPages: lists that begin where the one before has ended have each name once, in their order, however many
-// there are. A name's lock and its permits are in one.
+// there are, also of other programs' hashes. A name's lock and its permits are in one.
 func TestListPages(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const many = 3_000
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
 			for i := range many {
 				m.HSet(fmt.Sprintf("k%05d", i), someone, "1")
+			}
+			for i := range 500 {
+				m.HSet(fmt.Sprintf("k00002 %d", i), "another", "program's")
 			}
 		})
 		acquire(t, permitsOf(c, "k00001", 3))
@@ -171,6 +128,11 @@ func TestListPages(t *testing.T) {
 				t.Errorf("%d behind %q: %+v, %v; want %d up to %d, and more: %t", tt.limit, tt.after, list, err, tt.want, tt.last, tt.more)
 			}
 		}
+		_, err := listed(c, t.Context(), "*", 0)
+		expectSays(t, "List of none", err, "below 1")
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		_, err = listed(c, t.Context(), "*", 10)
+		expect(t, "List of a minority", err, redlock.ErrNoQuorum)
 	})
 }
 

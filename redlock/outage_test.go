@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,37 +106,4 @@ func TestReleaseThatIsRefused(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestNamesThatMove: the names of masters lead elsewhere, one after the other, as those of pods do that come back
-// empty on other nodes. A hold is kept, and others get locks, without a change of Config.Masters.
-func TestNamesThatMove(t *testing.T) {
-	masters(t, 6, func(t *testing.T, fleet *redlocktest.Fleet) {
-		var moved [3]atomic.Bool
-		c, err := redlock.New(redlock.Config{
-			Masters: []string{"m-0.locks:6379", "m-1.locks:6379", "m-2.locks:6379"},
-			Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
-				i := int(address[2] - '0')
-				if moved[i].Load() {
-					i += 3
-				}
-				return fleet.Master(i).Dial(ctx)
-			},
-		})
-		check.OK(t, err)
-		defer c.Close()
-		time.Sleep(time.Minute) // the guards
-		hold := lock(t, t.Context(), c, "n")
-		for i := range moved {
-			moved[i].Store(true)
-			fleet.Master(i).Kill()
-			time.Sleep(2 * time.Minute) // the wait between two restarts
-		}
-		check.OK(t, hold.Context().Err(), "the hold has ended")
-		each(fleet, 3, 6, func(m *redlocktest.Master) {
-			check.Equal(t, m.Holder("n"), hold.Owner(), "a new master has the lock of")
-		})
-		unlock(t, lock(t, t.Context(), c, "other"))
-		unlock(t, hold)
-	})
 }

@@ -12,13 +12,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-func TestWithOwnerKeepsTheOwner(t *testing.T) {
-	ctx := redlock.WithOwner(t.Context())
-	if redlock.WithOwner(ctx) != ctx {
-		t.Error("WithOwner made another owner under one")
-	}
-}
-
 // Who works under a hold has no part in it: four workers of one job, each of which locks the name of the job,
 // are refused at once, and so is the job itself. Nobody is asked for that.
 func TestWorkersUnderOneHold(t *testing.T) {
@@ -80,6 +73,7 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 			{"a tree that does not hold it", redlock.WithOwner(t.Context()), "owned", redlock.ErrTaken},
 			{"a tree inside its hold", redlock.WithOwner(job.Context()), "job", redlock.ErrHeld},
 			{"its tree", owned.Context(), "owned", nil},
+			{"its tree, which is told again that it is one", redlock.WithOwner(owned.Context()), "owned", nil},
 			{"LockAll", both.Context(), "both b", redlock.ErrHeld},
 			{"one of LockAll", both.Hold("both a").Context(), "both b", redlock.ErrHeld},
 			{"LockAll inside a hold", both.Context(), "job", redlock.ErrHeld},
@@ -113,63 +107,6 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 	})
 }
 
-// Do inside Do is refused, also after the context of the outer one has ended, unless one tree owns both.
-func TestDoInsideDo(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		entered := false
-		inner := func(context.Context) error { entered = true; return nil }
-		expect(t, "Do", c.Do(t.Context(), "a", func(ctx context.Context) error { return c.Do(ctx, "a", inner) }), redlock.ErrHeld)
-		ctx, cancel := context.WithCancel(t.Context())
-		expect(t, "Do whose context ends", c.Do(ctx, "a", func(ctx context.Context) error {
-			cancel()
-			return c.Do(context.WithoutCancel(ctx), "a", inner)
-		}), redlock.ErrHeld)
-		if entered {
-			t.Error("the inner function ran")
-		}
-		owner := redlock.WithOwner(t.Context())
-		expect(t, "Do of one owner", c.Do(owner, "a", func(ctx context.Context) error { return c.Do(ctx, "a", inner) }))
-		if !entered {
-			t.Error("the inner function did not run")
-		}
-	})
-}
-
-// The code that has a Hold enters its lock again, from anywhere, and the lock is free after the last Unlock.
-func TestEnter(t *testing.T) {
-	for kind, take := range map[string]func(*testing.T, *redlock.Client) *redlock.Hold{
-		"a writer's": func(t *testing.T, c *redlock.Client) *redlock.Hold { return lock(t, t.Context(), c, "a") },
-		"a reader's": func(t *testing.T, c *redlock.Client) *redlock.Hold { return rlock(t, t.Context(), c, "a") },
-		"an owner's": func(t *testing.T, c *redlock.Client) *redlock.Hold {
-			return lock(t, redlock.WithOwner(t.Context()), c, "a")
-		},
-		"of a fixed lease": func(t *testing.T, c *redlock.Client) *redlock.Hold {
-			return lockFor(t, t.Context(), c, "a", 10*time.Second)
-		},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				hold := take(t, c)
-				ctx, cancel := context.WithCancel(t.Context())
-				again := got(t, "Enter", hold.Enter, ctx)
-				if again.Count() != 2 || again.Token() != hold.Token() || again.Owner() != hold.Owner() || again.Shared() != hold.Shared() {
-					t.Errorf("count %d, token %d, owner %s, shared %v; want 2 and those of the first", again.Count(), again.Token(), again.Owner(), again.Shared())
-				}
-				cancel()
-				unlock(t, hold)
-				time.Sleep(time.Minute)
-				expectAlive(t, again)
-				expect(t, "Enter of what was unlocked", second(hold.Enter(t.Context())), redlock.ErrNotHeld)
-				third := got(t, "Enter", again.Enter, t.Context())
-				unlock(t, again)
-				unlock(t, third)
-				expectFree(t, fleet, "a")
-				expect(t, "Enter of what is free", second(third.Enter(t.Context())), redlock.ErrNotHeld)
-			})
-		})
-	}
-}
-
 // A fixed lease that was handed off lasts for all of it, also where somebody with a shorter one has entered and left
 // before the masters know of it.
 func TestEnterShortensNoLease(t *testing.T) {
@@ -192,6 +129,12 @@ func TestEnterFails(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		permit := acquire(t, permitsOf(c, "gpu", 2))
 		expectSays(t, "Enter of a permit", second(permit.Enter(t.Context())), "a permit is not entered again")
+		over := lock(t, t.Context(), c, "over")
+		stays := got(t, "Enter", over.Enter, t.Context())
+		unlock(t, over)
+		expect(t, "Enter of what was unlocked", second(over.Enter(t.Context())), redlock.ErrNotHeld)
+		unlock(t, stays)
+		expectFree(t, fleet, "over")
 		hold := lock(t, t.Context(), c, "a")
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
