@@ -5,16 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
 	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
@@ -255,21 +251,6 @@ func TestOverloadTLS(t *testing.T) {
 	c.suffer(ctx, false, func() { f.restart(t) })
 }
 
-// TestOverloadSlowMaster: one of three masters answers 20 commands a second for a while.
-func TestOverloadSlowMaster(t *testing.T) {
-	ctx := begin(t)
-	f := startFleet(ctx, t, containers.Config{Masters: 3})
-	var every atomic.Int64
-	cfg := redlock.Config{Masters: f.urls()}
-	cfg.Masters[0] = slowed(ctx, t, f.masters[0].Addr(), &every)
-	c := gather(ctx, t, f, size(30, 100), cfg)
-	c.suffer(ctx, false, func() {
-		every.Store(int64(50 * time.Millisecond))
-		time.Sleep(size(5*time.Second, 20*time.Second))
-		every.Store(0)
-	})
-}
-
 // TestOverloadLoss: a third of the packets to and from all masters is lost for a while.
 func TestOverloadLoss(t *testing.T) {
 	ctx := begin(t)
@@ -292,95 +273,6 @@ func TestOverloadLoss(t *testing.T) {
 			w.Lose(0)
 		}
 	})
-}
-
-// TestOverloadCallers: as many callers of one client as there may be take turns at one name. A turn costs the masters no
-// more than where there are few, and nothing is left of the callers.
-func TestOverloadCallers(t *testing.T) {
-	ctx := begin(t)
-	f := startFleet(ctx, t, containers.Config{Masters: 3})
-	client := f.client(redlock.Config{})
-	mustUnlock(ctx, t, mustLock(ctx, t, client, "one"))
-	rush := func(callers int) (calls float64) {
-		for _, m := range f.masters {
-			m.do(t, "CONFIG", "RESETSTAT")
-		}
-		var all sync.WaitGroup
-		began := time.Now()
-		for range callers {
-			all.Go(func() {
-				hold, err := client.Lock(ctx, "one")
-				if err == nil {
-					err = hold.Unlock(ctx)
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		all.Wait()
-		took := time.Since(began)
-		for _, m := range f.masters {
-			calls = max(calls, float64(m.commands(t)["evalsha"])/float64(callers))
-		}
-		t.Logf("%d callers: %.0f locks a second, %.2f script calls each", callers, float64(callers)/took.Seconds(), calls)
-		return calls
-	}
-	few := rush(100)
-	goroutines := runtime.NumGoroutine()
-	if many := rush(size(2000, 10_000)); many > few+1 {
-		t.Errorf("a lock takes %.2f script calls where many callers want it, and %.2f where few do", many, few)
-	}
-	eventually(ctx, t, "the callers' goroutines have ended", func() error {
-		if now := runtime.NumGoroutine(); now > goroutines+10 {
-			return fmt.Errorf("%d, want %d", now, goroutines)
-		}
-		return nil
-	})
-}
-
-// slowed returns the address of a proxy that passes on one command in each time that every says, for all
-// connections together.
-func slowed(ctx context.Context, t *testing.T, target string, every *atomic.Int64) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	did(t, err)
-	turn := make(chan struct{}, 1)
-	context.AfterFunc(ctx, func() { _ = listener.Close() })
-	// Goroutines: one that accepts, and two for each connection; they end with the context.
-	go func() {
-		for {
-			client, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			server, err := net.Dial("tcp", target)
-			if err != nil {
-				_ = client.Close()
-				continue
-			}
-			end := func() { _ = client.Close(); _ = server.Close() }
-			context.AfterFunc(ctx, end)
-			go func() { _, _ = io.Copy(client, server); end() }()
-			go func() {
-				defer end()
-				commands, on := redis.NewConn(client, 0, 0), redis.NewConn(server, 0, 0)
-				for {
-					command, err := redis.Values(commands.Receive()) // it has the form of a reply
-					if err != nil {
-						return
-					}
-					turn <- struct{}{}
-					time.Sleep(time.Duration(every.Load()))
-					<-turn
-					if errors.Join(on.Send(fmt.Sprintf("%s", command[0]), command[1:]...), on.Flush()) != nil {
-						return
-					}
-				}
-			}()
-		}
-	}()
-	return listener.Addr().String()
 }
 
 // restart kills all masters at once, and starts them again.
