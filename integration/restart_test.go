@@ -1,11 +1,44 @@
 package integration
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/redlock"
 )
+
+// TestRestartInTurn: while a client holds the lock, all masters restart empty, one after another, a
+// guard apart. The hold lives on, with its token, and nobody else gets the lock in between.
+func TestRestartInTurn(t *testing.T) {
+	t.Parallel()
+	ctx := begin(t)
+	f := startFleet(ctx, t, containers.Config{Masters: 3})
+	const lease = 2 * time.Second
+	cfg := redlock.Config{Lease: lease, RestartGuard: lease}
+	client, other := f.client(cfg), f.client(cfg)
+	hold := mustLock(ctx, t, client, "orders:42")
+	token := hold.Token()
+	eventually(ctx, t, "all masters have it, even those that were guarded at first", func() error { return f.has(hold, 1) })
+	for _, m := range f.masters {
+		did(t, m.Kill())
+		did(t, m.Start())
+		eventually(ctx, t, m.Name()+" has the hold again", func() error {
+			did(t, context.Cause(hold.Context()))
+			if taken, err := other.TryLock(ctx, "orders:42"); !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) {
+				t.Fatalf("TryLock = %v, %v, want ErrTaken", taken, err)
+			}
+			return f.has(hold, 1)
+		})
+	}
+	if hold.Token() != token {
+		t.Errorf("token %d, want %d as before", hold.Token(), token)
+	}
+	mustUnlock(ctx, t, hold)
+	f.wantFree(ctx, t, "orders:42")
+}
 
 // TestRestartKeepsAll: masters that write each command to their disk, and have the users of deploy, come back
 // with a lock that was just taken. With a default user that has no rights they would not.
