@@ -79,7 +79,7 @@ func (e *entry) enter(ctx context.Context) (*Hold, error) {
 		return nil, poll.Fail("enter", e.name, poll.Ended(ctx))
 	}
 	again, req := e.set.request(ctx, want{name: e.name, watch: true, lease: e.set.cfg.Lease})
-	again.owner, req.Owner = e.owner, e.owner
+	again.owner = e.owner
 	return again.locked(hold, e.set.masters.Enter(ctx, hold, req))
 }
 

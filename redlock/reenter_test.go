@@ -52,6 +52,7 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 		stays := got(t, "Enter", left.Enter, t.Context())
 		unlock(t, left)
 		owned := lock(t, redlock.WithOwner(t.Context()), c, "owned")
+		inTree := got(t, "Enter", job.Enter, redlock.WithOwner(t.Context()))
 		for _, w := range []struct {
 			under string
 			ctx   context.Context
@@ -68,6 +69,7 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 			{"a hold that was unlocked", context.WithoutCancel(over.Context()), "over", nil},
 			{"a Hold that was unlocked, of a lock that goes on", context.WithoutCancel(left.Context()), "left", redlock.ErrTaken},
 			{"a Hold that entered a lock", stays.Context(), "left", redlock.ErrHeld},
+			{"a Hold that entered the lock of another owner", inTree.Context(), "job", redlock.ErrHeld},
 			{"a hold of another client", lock(t, t.Context(), d, "y").Context(), "y", nil},
 			{"a permit", permit.Context(), "pool", nil},
 			{"a tree that does not hold it", redlock.WithOwner(t.Context()), "owned", redlock.ErrTaken},
