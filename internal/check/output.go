@@ -36,11 +36,6 @@ func (o *Output) Lines(words ...string) []string {
 	})
 }
 
-// Writer is an io.Writer that does this with what is written.
-type Writer func(p []byte) (int, error)
-
-func (w Writer) Write(p []byte) (int, error) { return w(p) }
-
 // Relay passes what comes to listener on to address, and back.
 //
 // Goroutines: one, and two for each connection. They end with the listener, which ends with the test,
