@@ -38,12 +38,12 @@ const (
 	longestError   = 4 << 10 // in bytes, of any command
 	longestMessage = 4 << 10 // which comes without being asked for: a channel, and in it an owner and a name
 	longestOfAny   = 1 << 20
-	element        = 4 // bytes that an element of a list takes at least
+	mostHeld       = 16 << 10 // which is what Redis reads at once
+	element        = 4        // bytes that an element of a list takes at least
 )
 
 // owed are the bounds of the replies that a connection is still to bring, in the order of its commands.
 type owed struct {
-	framed bool // a framing holds the replies to them; otherwise they are measured when redigo has read them
 	mu     sync.Mutex
 	bounds fifo[int]
 }
@@ -192,7 +192,7 @@ type wireKey struct{}
 func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedConn {
 	c := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
 	if w, ok := ctx.Value(wireKey{}).(*wire); ok {
-		c.replies.owed, w.owed.framed = w.owed, true
+		c.replies.owed, w.framed = w.owed, c
 	}
 	return c
 }
@@ -201,7 +201,27 @@ func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedC
 type framedConn struct {
 	net.Conn
 	replies    framing
-	mayWantTLS bool // it has said nothing yet: a port that expects TLS answers with an alert, or hangs up
+	more       bool   // more is written at once
+	held       []byte // back until then
+	mayWantTLS bool   // it has said nothing yet: a port that expects TLS answers with an alert, or hangs up
+}
+
+// Write holds back what more follows. redigo writes as soon as it has 4 kB, and each piece costs a system call here, one
+// at the master, and one for the answers. It keeps the end of a command until Flush, so that nothing stays held back.
+func (c *framedConn) Write(p []byte) (int, error) {
+	if !c.more && len(c.held) == 0 {
+		return c.Conn.Write(p)
+	}
+	c.held = append(c.held, p...)
+	if c.more && len(c.held) < mostHeld {
+		return len(p), nil
+	}
+	_, err := c.Conn.Write(c.held)
+	c.held = c.held[:0]
+	if err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func (c *framedConn) Read(p []byte) (int, error) {

@@ -100,6 +100,48 @@ func allocated() uint64 {
 // mostHeap is how much memory a reply may take, whatever it is, and what is made of it.
 const mostHeap = 10 << 20
 
+// countedConn notes what is written, and how often.
+type countedConn struct {
+	bytesConn
+	text   bytes.Buffer
+	writes int
+}
+
+func (c *countedConn) Write(p []byte) (int, error) {
+	c.writes++
+	return c.text.Write(p)
+}
+
+// TestABatchIsWrittenAtOnce: all of it, wherever redigo's buffer is full, in as few pieces as a master reads it.
+func TestABatchIsWrittenAtOnce(t *testing.T) {
+	for _, calls := range []int{1, 40, 300} {
+		for length := range 64 { // so that some command ends with the buffer
+			write := func(ours bool) *countedConn {
+				c, w := new(countedConn), &wire{owed: new(owed)}
+				var conn net.Conn = c
+				if ours {
+					conn = newFramedConn(holding(t.Context(), w), c, false)
+				}
+				w.conn = redis.NewConn(conn, 0, 0)
+				l := &link{wire: w}
+				for range 2 {
+					batch := make([]*call, calls)
+					for i := range batch {
+						batch[i] = &call{cmd: script.NewOwner(strings.Repeat("k", length), "me:1").Acquire(lease, 1)}
+					}
+					l.send(batch)
+				}
+				return c
+			}
+			got, plain := write(true), write(false)
+			check.Equal(t, got.text.String() == plain.text.String(), true, "%d commands are written whole", calls)
+			if most := 2 * (1 + plain.text.Len()/2/mostHeld); got.writes > most {
+				t.Fatalf("%d bytes in 2 batches were written in %d pieces, want %d at most", plain.text.Len(), got.writes, most)
+			}
+		}
+	}
+}
+
 // TestEachReplyIsBounded: by the command that it answers, in whichever pieces it comes, over a connection of
 // ours and over one of a user's pool, which is looked at when redigo has read it.
 func TestEachReplyIsBounded(t *testing.T) {

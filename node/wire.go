@@ -19,6 +19,7 @@ import (
 type wire struct {
 	conn     redis.Conn
 	owed     *owed
+	framed   *framedConn   // holds replies to what is owed; nil: they are measured when redigo has read them
 	patience time.Duration // with each reply to ask
 
 	// Of a TLS connection: with which certificates it was made; nil where there was none.
@@ -187,10 +188,17 @@ func (w *wire) request(most int, words []any) error {
 	return w.conn.Send(words[0].(string), words[1:]...)
 }
 
+// gather says whether what is requested now is written together with what follows.
+func (w *wire) gather(more bool) {
+	if w.framed != nil {
+		w.framed.more = more
+	}
+}
+
 // receive reads a reply, without a time limit. One that is longer than that of its command may be is an error.
 func (w *wire) receive() (any, error) {
 	reply, err := receive(w.conn)
-	if w.owed.framed {
+	if w.framed != nil {
 		return reply, err
 	}
 	most, read := w.owed.next(), reply

@@ -89,11 +89,13 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 // send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
 // to write to, which the reader notices.
 func (l *link) send(batch []*call) {
+	l.gather(true)
 	for _, c := range batch {
 		l.words = l.prefix.Words(l.words[:0], c.cmd, c.guarded)
 		_ = l.request(c.cmd.Longest(), l.words)
 		clear(l.words) // so that it keeps nothing alive
 	}
+	l.gather(false)
 	_ = l.conn.Flush()
 }
 
