@@ -161,7 +161,7 @@ func (c *Attempt) lost(conf *Config, now clock.Instant, r *Round, ev *Event, out
 	for i := range conf.Masters {
 		if m := &c.Masters[i]; m.Said && (m.Outcome == Yes || m.Outcome == No) {
 			left = append(left, max(0, now.Left(m.Free)))
-			if m.Latest || !reached(r.Sent, m.Free) {
+			if m.Latest || !reached(now, m.Free) {
 				certain++
 			}
 		}
