@@ -50,7 +50,7 @@ func (d *driver) flush() {
 	}
 }
 
-// sendAll returns the hold if it has ended.
+// sendAll returns the hold that ended meanwhile, nil if none did.
 func (d *driver) sendAll() (ended *Hold) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,8 +116,8 @@ func (d *driver) send(msg *message) {
 	}
 	switch {
 	case msg.ended:
+		d.m.reportEnd(msg.hold) // before Close may find that nothing is left
 		d.m.over(msg.hold)
-		d.m.reportEnd(msg.hold)
 	case msg.hold != nil:
 		d.m.reportRenewal(msg.hold)
 	}

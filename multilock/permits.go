@@ -348,8 +348,11 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 		select {
 		case <-p.woken:
 			if !m.Clients.Admitted() { // as in bid, but what it has won it keeps: others would come first at the slot
-				won := p.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held })
-				if !won || m.Clients.Admit(ctx, "acquire", req.Key) != nil {
+				if !p.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held }) {
+					return nil, nil
+				}
+				lacking := func() error { return m.All.Unready("acquire", req.Key) }
+				if m.All.Await(ctx, lacking) != nil || m.Clients.Admit(ctx, "acquire", req.Key) != nil {
 					return nil, nil
 				}
 			}

@@ -123,11 +123,12 @@ type Config struct {
 	// caller's context, so that a handler finds a trace's ID. Default: warnings and what is worse, to slog.Default. For
 	// silence, use slog.New(slog.DiscardHandler).
 	//
-	// The handler gets the messages in order, in a goroutine of its own, and maybe shortly after what they tell: their
-	// time is when it happened. So it may be slow, and may call the client, without delaying any lock. At most 1,000
-	// messages wait for it. Others are dropped, and a message says how many. Close waits for the handler, but no longer
-	// than half a second, or a NodeTimeout if that is longer; what has not been handled by then never is. Only Enabled
-	// is called at once: it must neither block nor call the client.
+	// The handler gets the messages of each set of masters in order, in a goroutine of its own, and maybe shortly after
+	// what they tell: their time is when it happened. So it may be slow, and may call the client, without delaying any
+	// lock. At most 1,000 messages of a set wait for it. Others are dropped, and a message says how many. Close waits
+	// for the handler, also one that calls it, but no longer than half a second, or a NodeTimeout if that is longer;
+	// what has not been handled by then never is. Only Enabled is called at once: it must neither block nor call the
+	// client.
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package

@@ -98,6 +98,7 @@ func TestTheLogMayCallTheClient(t *testing.T) {
 		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
 		time.Sleep(settle)
 		expectFree(t, fleet, "a")
+		synctest.Wait()
 		check.Equal(t, closed, true, "Close has returned")
 	})
 }

@@ -97,7 +97,10 @@ func (c *child) kill() error {
 	if c.job != 0 {
 		return windows.TerminateJobObject(c.job, exitSignal+9)
 	}
-	return c.proc.Kill()
+	if err := c.proc.Kill(); !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
 }
 
 func hasTerminal() bool { return true }

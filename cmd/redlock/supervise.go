@@ -86,7 +86,10 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 			ended = nil
 		case <-wake.C:
 		case <-giveUp:
-			log.Error("some of the command's processes do not die", "error", alive)
+			if alive != nil {
+				log = log.With("error", alive)
+			}
+			log.Error("some of the command's processes do not die")
 			return exitSignal + 9, why()
 		}
 		now := time.Now()
@@ -111,7 +114,7 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 			}
 			log.Warn("the hold is ending: TERM to the command", "left", max(0, left).Round(time.Millisecond))
 			if err := c.terminate(); err != nil {
-				log.Error("the command cannot be told to end", "error", err)
+				log.Error("some of the command's processes cannot be told to end", "error", err)
 			}
 		case kill:
 			if giveUp == nil {

@@ -24,7 +24,10 @@ func (c *Attempt) asked(conf *Config, now clock.Instant, r *Round, ev *Event, ou
 	m := &c.Masters[ev.Master]
 	m.Said, m.Answered, m.Latest = true, true, ev.Round == c.Round
 	m.Outcome, m.Hopeless = ev.Outcome, ev.Hopeless
-	m.Holder, m.Free, m.Ahead = ev.Holder, now.Add(min(ev.Left, longest)), int32(ev.Ahead)
+	m.Holder, m.Free, m.Ahead = ev.Holder, now, int32(ev.Ahead)
+	if ev.Outcome == No { // whatever comes with a yes
+		m.Free = now.Add(min(ev.Left, longest))
+	}
 	if r == nil {
 		return
 	}
