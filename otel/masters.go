@@ -2,7 +2,8 @@ package otelredlock
 
 import (
 	"context"
-	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -196,17 +197,21 @@ func (r *recorder) answered(e redlocktrace.Answered) {
 	r.metrics.script.Record(context.Background(), e.Took.Seconds(), o.record...)
 }
 
-// code is how a Redis error begins.
-var code = regexp.MustCompile(`^[A-Z]{2,20}\b`)
+// answers are what errors of Redis, Valkey and our scripts begin with. Any other word is one that the master makes
+// up, and each would be a time series.
+var answers = []string{
+	"ASK", "BUSY", "CLUSTERDOWN", "CROSSSLOT", "DENIED", "ERR", "EXECABORT", "LOADING", "MASTERDOWN", "MISCONF",
+	"MOVED", "NOAUTH", "NOPERM", "NOREPLICAS", "NOSCRIPT", "NOTLOCK", "OOM", "READONLY", "TRYAGAIN", "UNKILLABLE",
+	"WRONGPASS", "WRONGTYPE",
+}
 
-// answerError is the class of an error that a master answered: the word that it begins with, such as
-// OOM or NOSCRIPT.
+// answerError is the class of an error that a master answered: the code that it begins with.
 func answerError(err error) string {
 	if err == nil {
 		return ""
 	}
-	if word := code.FindString(err.Error()); word != "" {
-		return word
+	if code, _, _ := strings.Cut(err.Error(), " "); slices.Contains(answers, code) {
+		return code
 	}
 	return "_OTHER" // as in OpenTelemetry's conventions
 }

@@ -1,10 +1,12 @@
 package otelredlock
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -115,5 +117,29 @@ func TestMissed(t *testing.T) {
 		l.expect("later", map[string]int64{"hold.count{kind=lock}": 1, "waiter.count{kind=lock}": 0, "acquire.duration{kind=lock,outcome=acquired}": 3})
 		l.unlock(next)
 		l.expect("at the end", map[string]int64{"hold.count{kind=lock}": 0, "release.duration{}": 3})
+	})
+}
+
+// TestErrorsOfScripts: a script call has the code that the master's error begins with. Words that a master makes up
+// make no time series.
+func TestErrorsOfScripts(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		for _, text := range []string{"OOM command not allowed", "NOTLOCK list", "no code"} {
+			l.trace.Answered(redlocktrace.Answered{Master: "pool 0", Err: errors.New(text)})
+		}
+		const many = 10_000
+		for i := range many {
+			word := []byte("QZKXAAAA")
+			for at := 4; i > 0; at, i = at+1, i/26 {
+				word[at] += byte(i % 26)
+			}
+			l.trace.Answered(redlocktrace.Answered{Master: "pool 0", Err: errors.New(string(word))})
+		}
+		check.Equal(t, len(l.metrics()), 3, "time series")
+		l.expect("at the end", map[string]int64{
+			"script.duration{error.type=OOM,master=pool 0}":     1,
+			"script.duration{error.type=NOTLOCK,master=pool 0}": 1,
+			"script.duration{error.type=_OTHER,master=pool 0}":  many + 1,
+		})
 	})
 }
