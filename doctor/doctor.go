@@ -74,7 +74,19 @@ const (
 	Error                   // locks are not safe, or cannot be had
 )
 
-func (s Severity) String() string { return [...]string{"ok", "note", "warning", "error"}[s] }
+func (s Severity) String() string {
+	switch s {
+	case OK:
+		return "ok"
+	case Note:
+		return "note"
+	case Warning:
+		return "warning"
+	case Error:
+		return "error"
+	}
+	return fmt.Sprintf("Severity(%d)", int(s))
+}
 
 // MarshalText returns "ok", "note", "warning" or "error".
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -97,8 +109,9 @@ type Report struct {
 	Findings []Finding `json:"findings"` // in the order of the checks
 }
 
-// Safe reports whether locks are safe on these masters, and can be had: no finding is an Error.
-func (r Report) Safe() bool { return r.Worst() < Error }
+// Safe reports whether locks are safe on these masters, and can be had: no finding is an Error. Of no masters, as
+// with an error of [Examine], it says nothing good.
+func (r Report) Safe() bool { return len(r.Masters) > 0 && r.Worst() < Error }
 
 // MarshalJSON adds what Safe says to the fields.
 func (r Report) MarshalJSON() ([]byte, error) {

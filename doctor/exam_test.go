@@ -77,6 +77,23 @@ func TestHealthyMastersHaveNoFindings(t *testing.T) {
 	}
 }
 
+// TestNothingExamined: a report of no masters, as there is with an error, does not say that locks are safe.
+func TestNothingExamined(t *testing.T) {
+	report, err := Examine(t.Context(), redlock.Config{}, "")
+	if err == nil || report.Safe() {
+		t.Errorf("got error %v, safe: %v", err, report.Safe())
+	}
+}
+
+// TestSeverityThatIsNone: a severity that somebody computed has a text.
+func TestSeverityThatIsNone(t *testing.T) {
+	for _, s := range []Severity{-1, Error + 1} {
+		if text, err := s.MarshalText(); string(text) != fmt.Sprintf("Severity(%d)", int(s)) || err != nil {
+			t.Errorf("severity %d: got %q, %v", int(s), text, err)
+		}
+	}
+}
+
 // lasts returns a certificate that has been good for some days, and is for some more.
 func lasts(has, left int) *x509.Certificate {
 	return &x509.Certificate{NotBefore: time.Now().AddDate(0, 0, -has), NotAfter: time.Now().AddDate(0, 0, left)}
