@@ -3,6 +3,7 @@ package doctor
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,11 +142,15 @@ func value(f *node.Facts, name string) string {
 	return cmp.Or(f.Settings[name], f.Info[strings.ReplaceAll(name, "-", "_")])
 }
 
-// number is value for a number, if there is one.
+// number is value for a number, if there is one. None is below 0.
 func number(f *node.Facts, name string) (int64, bool) {
-	n, err := strconv.ParseInt(value(f, name), 10, 64)
-	return n, err == nil
+	n, err := strconv.ParseUint(value(f, name), 10, 63)
+	return int64(n), err == nil
 }
+
+// percent returns which share of a whole is used, in whole percent. A master may say any numbers, so these need not
+// fit into an integer.
+func percent(used, whole int64) float64 { return math.Floor(100 * float64(used) / float64(whole)) }
 
 // count writes a number with its noun.
 func count(n int, noun string) string {

@@ -187,6 +187,17 @@ func TestFindings(t *testing.T) {
 			f.Info["evicted_keys"], f.Settings["maxmemory-policy"] = "1", "allkeys-lru"
 		}, "evicted-keys", Error, "evicted 1 key since", "cache"},
 		{"full", set("maxmemory", "1100000"), "memory", Warning, "90% of maxmemory (1100 kB)", "more memory"},
+		{"full of more than there is", func(f *node.Facts) {
+			f.Settings["maxmemory"], f.Info["used_memory"] = "50000000000000000", "100000000000000000"
+		}, "memory", Warning, "200% of maxmemory (50000 TB)", "more memory"},
+		{"evicts, and of more than there is", func(f *node.Facts) {
+			f.Settings["maxmemory-policy"] = "allkeys-lru"
+			f.Settings["maxmemory"], f.Info["used_memory"] = "200000000000000000", "100000000000000000"
+		}, "eviction-policy", Error, "50% of maxmemory", "noeviction"},
+		{"evicts, and less than nothing is used", func(f *node.Facts) {
+			f.Settings["maxmemory-policy"] = "allkeys-lru"
+			f.Settings["maxmemory"], f.Info["used_memory"] = "1000000", "-9000000000000000000"
+		}, "eviction-policy", Error, "0% of maxmemory", "noeviction"},
 		{"machine full", info("used_memory_rss", "7900000000"), "memory", Warning, "98% of the machine's memory (8000 MB)", ""},
 
 		{"an hour ahead", func(f *node.Facts) { f.Clock.Offset = time.Hour }, "clock-offset", Warning, "is 1h0m0s ahead of the median", "NTP"},
@@ -228,6 +239,7 @@ func TestFindings(t *testing.T) {
 		{"slow fork", info("latest_fork_usec", "400000"), "fork", Warning, "took 400ms", "fewer"},
 		{"idle timeout", set("timeout", "10"), "idle-timeout", Warning, "timeout is 10 s", "CONFIG SET timeout 0"},
 		{"many clients", info("connected_clients", "9000"), "max-clients", Warning, "9000 clients of 10000", "raise"},
+		{"more clients than there are", info("connected_clients", "100000000000000000"), "max-clients", Warning, "of 10000 that", "raise"},
 		{"foreign locks", func(f *node.Facts) { f.Sample = node.Sample{Scanned: 9, Tokens: []string{"a", "b", "c", "d"}} }, "foreign-locks", Warning, `4 of 9 keys looked at`, "same library"},
 		{"Redisson", func(f *node.Facts) { f.Sample.Redisson = []string{"a"} }, "redisson", Note, `"a"`, "docs/migrating.md"},
 		{"foreign keys", func(f *node.Facts) { f.Sample.Wrong = []string{"redlock_fence:{a}"} }, "foreign-keys", Warning, `1 key of another type`, "delete"},

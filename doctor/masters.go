@@ -279,7 +279,7 @@ func (e *exam) evictionPolicy(f *node.Facts) {
 		e.note(f, "eviction-policy", Warning, remedy, "maxmemory-policy is %s, which evicts locks as soon as somebody sets maxmemory", policy)
 	default:
 		e.note(f, "eviction-policy", Error, remedy,
-			"maxmemory-policy is %s, and %d%% of maxmemory (%s) are used: to evict a lock is to unlock it", policy, 100*used/limit, size(limit))
+			"maxmemory-policy is %s, and %.0f%% of maxmemory (%s) are used: to evict a lock is to unlock it", policy, percent(used, limit), size(limit))
 	}
 }
 
@@ -304,9 +304,9 @@ func (e *exam) memory(f *node.Facts) {
 		used, _ = number(f, "used_memory_rss")
 		what = "the machine's memory"
 	}
-	if limit > 0 && 100*used/limit >= full {
+	if limit > 0 && percent(used, limit) >= full {
 		e.note(f, "memory", Warning, "give it more memory, or take out what is no lock",
-			"%d%% of %s (%s) are used: a full master refuses locks (OOM)", 100*used/limit, what, size(limit))
+			"%.0f%% of %s (%s) are used: a full master refuses locks (OOM)", percent(used, limit), what, size(limit))
 	}
 }
 
