@@ -577,23 +577,32 @@ func TestUsesUnseen(t *testing.T) {
 	}
 }
 
-// TestForgedUses: a client that forges as many uses as a master keeps does not bury what else is wrong, and a finding
-// names a master once.
+// TestForgedUses: a client that forges as many uses as a master keeps does not bury what else is wrong: of each kind
+// of conflict at a master there is one finding, which says how many more there are.
 func TestForgedUses(t *testing.T) {
+	const many = 64
 	facts := well(3)
-	for i := range 64 {
-		u := inUse("nobody", "00000000 00000001 00000002")
-		u.Now = []string{fmt.Sprint(i)}
-		facts[1].Uses = append(facts[1].Uses, u, inUse("nobody", "00000000 11111111 22222222"))
+	for i := range many {
+		overlaps := inUse("nobody", fmt.Sprintf("00000000 11111111 2222%04d", i))
+		spreads := inUse("nobody", "00000000 00000001 00000002")
+		spreads.Now = []string{fmt.Sprint(i)}
+		stores := inUse("nobody", "00000000 00000001 00000002")
+		stores.Layout = script.Layout + 1 + i
+		outlasts := inUse("nobody", "00000000 00000001 00000002")
+		outlasts.Lease = int64(60_000 + 1000*i)
+		facts[1].Uses = append(facts[1].Uses, overlaps, spreads, stores, outlasts)
 	}
-	found := examined(t, off, facts).Find("other-sets")
-	if len(found) > len(facts[1].Uses) {
-		t.Errorf("%d findings of %d uses", len(found), len(facts[1].Uses))
-	}
-	for _, f := range found {
-		if !slices.Equal(f.Masters, []string{"m2"}) {
-			t.Errorf("got %+v, want m2 once", f)
+	facts[2].Uses = facts[1].Uses
+	report := examined(t, redlock.Config{Masters: []string{"m1"}}, facts)
+	found := append(report.Find("other-sets"), report.Find("leases")...)
+	for _, part := range []string{"uses run 00000000", "over the sets", "in layout", "here they are", "has a restart guard"} {
+		alike := slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return !strings.Contains(f.Verdict, part) })
+		if len(alike) != 1 || !slices.Equal(alike[0].Masters, []string{"m2", "m3"}) || !strings.HasSuffix(alike[0].Verdict, " more like this)") {
+			t.Errorf("%d findings of which master %q, such as %+v; want one of m2 and m3, and how many more there are", len(alike), part, alike[:min(1, len(alike))])
 		}
+	}
+	if len(found) != 5 {
+		t.Errorf("%d findings, want 5", len(found))
 	}
 }
 

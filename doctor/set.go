@@ -182,10 +182,28 @@ func (e *exam) own(uses []use) *terms.Terms {
 }
 
 // otherSets notes clients that use the masters in a way that conflicts with that of others, or with what is
-// examined.
+// examined: at each master one of each kind of conflict, since a client may forge as many as a master keeps.
 func (e *exam) otherSets() {
 	uses := e.uses()
 	own := e.own(uses)
+	for _, f := range e.facts {
+		var at exam
+		at.conflicts(own, slices.DeleteFunc(slices.Clone(uses), func(u use) bool { return u.at != f }))
+		for len(at.found) > 0 {
+			first, all := at.found[0], len(at.found)
+			at.found = slices.DeleteFunc(at.found, func(o Finding) bool {
+				return o.ID == first.ID && o.Severity == first.Severity && o.Remedy == first.Remedy
+			})
+			if more := all - len(at.found) - 1; more > 0 {
+				first.Verdict += fmt.Sprintf(" (and %d more like this)", more)
+			}
+			e.note(f, first.ID, first.Severity, first.Remedy, "%s", first.Verdict)
+		}
+	}
+}
+
+// conflicts notes all conflicts between the uses of one master, and with what is examined.
+func (e *exam) conflicts(own *terms.Terms, uses []use) {
 	for i, u := range uses {
 		switch terms.Conflict(own, u.said.Terms) {
 		case terms.ErrOverlap:
@@ -200,8 +218,8 @@ func (e *exam) otherSets() {
 				u.by(), ms(u.said.Lease), ms(u.said.Guard), ms(own.Lease), ms(own.Guard))
 		}
 		for _, o := range uses[:i] {
-			if u.at == o.at && e.clash(o, u) {
-				break // of hundreds, as a client may forge them, one says enough
+			if e.clash(o, u) {
+				break // one says enough of u
 			}
 		}
 	}
