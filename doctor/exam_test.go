@@ -487,6 +487,24 @@ func TestGuardsOfClients(t *testing.T) {
 	}
 }
 
+// TestManyWithoutAGuard: clients without a guard share a finding, since their uses may be forged.
+func TestManyWithoutAGuard(t *testing.T) {
+	facts := well(3)
+	facts[1].Settings["appendonly"] = "no"
+	for i := range 64 {
+		name := fmt.Sprintf("c%02d", i)
+		facts[1].Users[name] = script.Record{Name: name, Host: "h", PID: 1}
+		u := inUse(name, "00000000 00000001 00000002")
+		u.Guard = 0
+		facts[1].Uses = append(facts[1].Uses, u, u)
+	}
+	found := examined(t, redlock.Config{Masters: []string{"m1"}}, facts).Find("restart-guard")
+	const want = "c00 on h (pid 1) and 63 more have their restart guard off, but with appendonly no"
+	if len(found) != 1 || !strings.HasPrefix(found[0].Verdict, want) {
+		t.Errorf("%d findings, such as %+v, want one: %q", len(found), found[:min(1, len(found))], want)
+	}
+}
+
 // TestOwnLeases: a client with doctor's own settings is refused where others have a guard that is shorter than
 // its leases, or leases that are longer than its guard.
 func TestOwnLeases(t *testing.T) {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/redlock/node"
@@ -72,32 +73,42 @@ func written(f *node.Facts) string {
 	return "appendonly no"
 }
 
-// unguarded names those users of a master that have their guard off: doctor's own settings, or else clients.
-func (e *exam) unguarded(f *node.Facts) (says []string) {
+// unguarded says whose guard is off of those who use a master, if any: doctor's own settings, or else clients.
+func (e *exam) unguarded(f *node.Facts) string {
 	if e.cfg.RestartGuard < 0 {
-		return []string{"the restart guard is off"}
+		return "the restart guard is off"
 	}
+	var clients []string
 	for _, u := range e.uses() {
 		if u.at == f && u.said.Guard == 0 {
-			says = append(says, u.by()+" has its restart guard off")
+			clients = append(clients, u.by())
 		}
 	}
-	return says
+	slices.Sort(clients)
+	switch clients = slices.Compact(clients); len(clients) {
+	case 0:
+		return ""
+	case 1:
+		return clients[0] + " has its restart guard off"
+	}
+	return fmt.Sprintf("%s and %d more have their restart guard off", clients[0], len(clients)-1) // forged ones, perhaps
 }
 
 func (e *exam) restartGuard(f *node.Facts) {
-	for _, off := range e.unguarded(f) {
-		switch durabilityOf(f) {
-		case drops:
-			e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
-				"%s, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file", off)
-		case forgets:
-			e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes, appendfsync always and no-appendfsync-on-rewrite no",
-				"%s, but with %s a restart forgets locks, and grants them again", off, written(f))
-		case unknown:
-			e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
-				"%s, and whether every lock is on disk could not be seen", off)
-		}
+	off := e.unguarded(f)
+	if off == "" {
+		return
+	}
+	switch durabilityOf(f) {
+	case drops:
+		e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
+			"%s, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file", off)
+	case forgets:
+		e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes, appendfsync always and no-appendfsync-on-rewrite no",
+			"%s, but with %s a restart forgets locks, and grants them again", off, written(f))
+	case unknown:
+		e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
+			"%s, and whether every lock is on disk could not be seen", off)
 	}
 }
 
