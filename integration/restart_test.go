@@ -16,7 +16,7 @@ func TestRestartInTurn(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
-	const lease = 2 * time.Second
+	const lease = 8 * time.Second // longer than a busy machine stands still
 	cfg := redlock.Config{Lease: lease, RestartGuard: lease}
 	client, other := f.client(cfg), f.client(cfg)
 	hold := mustLock(ctx, t, client, "orders:42")

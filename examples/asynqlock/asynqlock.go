@@ -22,14 +22,26 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// Exclusive has one task of a key be processed at a time. It does not wait, since a task that waits takes the
+// refused is why a task was not begun. What a handler returns of its own locks is another matter.
+type refused struct{ error }
+
+func (r refused) Unwrap() error { return r.error }
+
+// Exclusive has one task of a key be processed at a time, and those of the key "" without a lock. It does not wait, since a task that waits takes the
 // place of one that could go on: the task comes again after about [RetryDelay]. The context of the handler
 // ends when the lock is lost, too. What it writes should carry redlock.Token(ctx): asynq, too, gives a task
 // to another server when it believes that the first one is dead.
 func Exclusive(client *redlock.Client, key func(*asynq.Task) string) asynq.MiddlewareFunc {
 	return func(next asynq.Handler) asynq.Handler {
 		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) (err error) {
-			hold, err := client.TryLock(ctx, "asynq:"+key(task))
+			name := key(task)
+			if name == "" {
+				return next.ProcessTask(ctx, task)
+			}
+			hold, err := client.TryLock(ctx, "asynq:"+name)
+			if errors.Is(err, redlock.ErrTaken) || errors.Is(err, redlock.ErrNoQuorum) {
+				return refused{err}
+			}
 			if err != nil {
 				return err
 			}
@@ -45,12 +57,13 @@ func Exclusive(client *redlock.Client, key func(*asynq.Task) string) asynq.Middl
 	}
 }
 
-// IsFailure is for [asynq.Config]: a task whose lock was taken has not failed.
-func IsFailure(err error) bool { return !errors.Is(err, redlock.ErrTaken) }
+// IsFailure is for [asynq.Config]: a task that was not begun, since its lock was taken or no majority of the masters could
+// be reached, has not failed. asynq asks only where retries are left: so give tasks some.
+func IsFailure(err error) bool { return !errors.As(err, new(refused)) }
 
-// RetryDelay is for [asynq.Config]: such a task comes again after a second, on average.
+// RetryDelay is for [asynq.Config]: a task whose lock was taken comes again after a second, on average.
 func RetryDelay(n int, err error, task *asynq.Task) time.Duration {
-	if IsFailure(err) {
+	if IsFailure(err) || errors.Is(err, redlock.ErrNoQuorum) {
 		return asynq.DefaultRetryDelayFunc(n, err, task)
 	}
 	return time.Second/2 + rand.N(time.Second)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -115,6 +116,43 @@ func TestLost(t *testing.T) {
 	if err := <-lost; !errors.Is(err, redlock.ErrLost) {
 		t.Errorf("the handler's context ended with %v, want ErrLost", err)
 	}
+}
+
+// A task that was not begun has not failed; what its handler says of other locks is its own. A task without a key needs no
+// lock.
+func TestWhatIsAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		client, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		var says error
+		handler := asynqlock.Exclusive(client, (*asynq.Task).Type)(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return says }))
+		expect := func(what, key string, failure bool, want error) {
+			t.Helper()
+			err := handler.ProcessTask(t.Context(), asynq.NewTask(key, nil))
+			if !errors.Is(err, want) || asynqlock.IsFailure(err) != failure {
+				t.Errorf("%s: %v, a failure: %t; want %v, %t", what, err, asynqlock.IsFailure(err), want, failure)
+			}
+		}
+		for _, name := range []string{"asynq:taken", "asynq:"} {
+			hold, err := client.Lock(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer hold.Unlock(t.Context())
+		}
+		expect("its lock is taken", "taken", false, redlock.ErrTaken)
+		says = redlock.ErrTaken
+		expect("the handler found another lock taken", "free", true, redlock.ErrTaken)
+		expect("a task without a key", "", true, redlock.ErrTaken)
+		for i := range 3 {
+			fleet.Master(i).Cut()
+		}
+		expect("an outage", "free", false, redlock.ErrNoQuorum)
+	})
 }
 
 // everySecond has a task of a process.

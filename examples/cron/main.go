@@ -81,6 +81,9 @@ func (r *replica) lead(ctx context.Context, hold *redlock.Hold) error {
 		case <-hold.Context().Done():
 			return context.Cause(hold.Context())
 		case <-tick.C:
+			if ctx.Err() != nil || hold.Context().Err() != nil {
+				continue // several may be ready after a long job, and select takes any
+			}
 			// The job's context is the hold's, which SIGTERM does not end: the job is finished first.
 			if err := r.job(hold.Context(), hold.Token()); err != nil {
 				slog.Error("job failed", "error", err)

@@ -63,6 +63,26 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
+// A leader that was told to stop begins no job any more, though a tick has come.
+func TestNoJobAfterTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leader := newReplica(t, redlocktest.Start(t, 3), nil)
+		for range 50 {
+			ctx, stop := context.WithCancel(t.Context())
+			jobs := 0
+			leader.job = func(context.Context, int64) error {
+				jobs++
+				stop()
+				time.Sleep(2 * leader.every)
+				return nil
+			}
+			if err := leader.run(ctx); err != nil || jobs != 1 {
+				t.Fatalf("run = %v, and %d jobs began, want 1", err, jobs)
+			}
+		}
+	})
+}
+
 // A leader that dies is replaced when its lease has ended, and its job learns that it has lost.
 func TestLeaderIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

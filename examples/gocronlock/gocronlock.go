@@ -11,6 +11,7 @@ package gocronlock
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +21,8 @@ import (
 )
 
 // Locker has each run of a job happen in one process: in whichever locks the job's name first. The others
-// skip it.
+// skip it. A job that runs is not told when the lock is lost, since gocron has no way to: one that must not overlap
+// checks a fencing token of its own, or is locked by the job itself, with Client.Do.
 type Locker struct {
 	*redlock.Client
 
@@ -40,9 +42,14 @@ type lock struct {
 	until time.Time // it is kept
 }
 
-// Unlock implements gocron.Lock. It does not wait; closing the client unlocks as well.
+// Unlock implements gocron.Lock. It does not wait; closing the client unlocks as well. gocron drops its error, so it is
+// the log that says that another process may have run the same job.
 func (l lock) Unlock(ctx context.Context) error {
-	time.AfterFunc(time.Until(l.until), func() { _ = l.Hold.Unlock(context.WithoutCancel(ctx)) })
+	time.AfterFunc(time.Until(l.until), func() {
+		if err := l.Hold.Unlock(context.WithoutCancel(ctx)); errors.Is(err, redlock.ErrLost) {
+			slog.ErrorContext(ctx, "a job has run without its lock", "error", err)
+		}
+	})
 	return nil
 }
 

@@ -40,6 +40,9 @@ func (e *Exclusive) Work(ctx context.Context, job *rivertype.JobRow, work func(c
 	if errors.Is(err, redlock.ErrTaken) {
 		return river.JobSnooze(time.Second/2 + rand.N(time.Second))
 	}
+	if errors.Is(err, redlock.ErrNoQuorum) { // an outage uses up no attempts
+		return river.JobSnooze(15*time.Second + rand.N(30*time.Second))
+	}
 	if err != nil {
 		return err
 	}
