@@ -351,8 +351,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 				if !p.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held }) {
 					return nil, nil
 				}
-				lacking := func() error { return m.All.Unready("acquire", req.Key) }
-				if m.All.Await(ctx, lacking) != nil || m.Clients.Admit(ctx, "acquire", req.Key) != nil {
+				if m.All.Reach(ctx, "acquire", req.Key) != nil || m.Clients.Admit(ctx, "acquire", req.Key) != nil {
 					return nil, nil
 				}
 			}

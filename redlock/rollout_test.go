@@ -312,7 +312,7 @@ func TestErrorsOfAMovingSemaphore(t *testing.T) {
 	})
 }
 
-// Whoever cannot reach one of a name's sets keeps nobody from the other.
+// A caller that cannot reach one of a name's sets keeps nobody from the other.
 func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	cut := func(b *redlocktest.Fleet) { each(b, 0, 3, (*redlocktest.Master).Cut) }
 	for what, before := range map[string]func(*testing.T, *redlock.Client, *redlocktest.Fleet){

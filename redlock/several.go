@@ -124,8 +124,7 @@ func reach(ctx context.Context, items []item, holds []*Hold) error {
 			continue
 		}
 		giveBack(ctx, holds)
-		lacking := func() error { return it.masters.All.Unready(it.op(), it.name) }
-		if err := it.masters.All.Await(ctx, lacking); err != nil {
+		if err := it.masters.All.Reach(ctx, it.op(), it.name); err != nil {
 			return it.named(err)
 		}
 	}

@@ -14,19 +14,11 @@ import (
 // simFault is a kind of fault.
 type simFault struct {
 	name    string
-	in      []regime // nil: in each
-	forgets phase    // when a master loses what it granted, though it does not restart
+	in      []regime      // nil: in each
+	forgets history.Phase // when a master loses what it granted, though it does not restart
 	// act harms a master, or the wires of clients to it, and returns what mends it: nil if nothing does.
 	act func(f *faults, m *redlocktest.Master) func()
 }
-
-// phase is the part of a fault in which masters forget; 0: there is none.
-type phase int
-
-const (
-	throughout phase = 1 + iota // from when it begins until it is mended
-	mending                     // while it is mended: a clock that was behind jumps ahead. Until then leases last longer
-)
 
 var simFaults = []simFault{
 	{name: "kill-aof", act: func(f *faults, m *redlocktest.Master) func() {
@@ -77,15 +69,15 @@ var simFaults = []simFault{
 		}
 	}},
 	{name: "replace", in: []regime{emptying}, act: once((*redlocktest.Master).Restart)},
-	{name: "flushall", in: []regime{forgetting}, forgets: throughout, act: once((*redlocktest.Master).FlushAll)},
-	{name: "eviction", in: []regime{forgetting}, forgets: throughout, act: func(f *faults, m *redlocktest.Master) func() {
+	{name: "flushall", in: []regime{forgetting}, forgets: history.Throughout, act: once((*redlocktest.Master).FlushAll)},
+	{name: "eviction", in: []regime{forgetting}, forgets: history.Throughout, act: func(f *faults, m *redlocktest.Master) func() {
 		m.Del([]string{"a", "b", simSlots[f.IntN(3)]}[f.IntN(3)])
 		return nil
 	}},
-	{name: "clock-ahead", in: []regime{skewing}, forgets: throughout, act: jump(1)},
-	{name: "clock-back", in: []regime{skewing}, forgets: mending, act: jump(-1)},
-	{name: "clock-fast", in: []regime{skewing}, forgets: throughout, act: drift(1)},
-	{name: "clock-slow", in: []regime{skewing}, forgets: mending, act: drift(-1)},
+	{name: "clock-ahead", in: []regime{skewing}, forgets: history.Throughout, act: jump(1)},
+	{name: "clock-back", in: []regime{skewing}, forgets: history.Mending, act: jump(-1)},
+	{name: "clock-fast", in: []regime{skewing}, forgets: history.Throughout, act: drift(1)},
+	{name: "clock-slow", in: []regime{skewing}, forgets: history.Mending, act: drift(-1)},
 }
 
 // once makes a fault of what takes no time.
@@ -216,12 +208,12 @@ func (f *faults) strike(kind simFault, id int) {
 	count := []int{1, 1, max(1, (n-1)/2), n/2 + 1, n}[f.IntN(5)]
 	f.Shuffle(n, func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
 	masters = masters[:count]
-	e := history.Event{What: history.Fault, ID: id, Fault: kind.name, Forgets: kind.forgets == throughout}
+	e := history.Event{What: history.Fault, ID: id, Fault: kind.name, Forgets: kind.forgets == history.Throughout}
 	for _, m := range masters {
 		e.On = append(e.On, m.Name())
 	}
 	f.add(e)
-	mended := history.Event{What: history.Mended, ID: id, Forgets: kind.forgets == mending}
+	mended := history.Event{What: history.Mended, ID: id, Forgets: kind.forgets == history.Mending}
 	mend := func(one func()) {
 		mended.From = cmp.Or(mended.From, time.Since(f.start))
 		one()

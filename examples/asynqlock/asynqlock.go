@@ -27,9 +27,9 @@ type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
-// Exclusive has one task of a key be processed at a time, and those of the key "" without a lock. It does not wait, since a task that waits takes the
-// place of one that could go on: the task comes again after about [RetryDelay]. The context of the handler
-// ends when the lock is lost, too. What it writes should carry redlock.Token(ctx): asynq, too, gives a task
+// Exclusive has one task of a key be processed at a time, and those of the key "" without a lock. It does not
+// wait, since a task that waits takes the place of one that could go on: the task comes again after about
+// [RetryDelay]. The context of the handler ends when the lock is lost, too. What it writes should carry redlock.Token(ctx): asynq, too, gives a task
 // to another server when it believes that the first one is dead.
 func Exclusive(client *redlock.Client, key func(*asynq.Task) string) asynq.MiddlewareFunc {
 	return func(next asynq.Handler) asynq.Handler {

@@ -6,6 +6,7 @@ import (
 
 	"example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
+	"example.com/redlock/internal/history"
 )
 
 // The kinds of faults, as histories name them.
@@ -56,20 +57,12 @@ const (
 	client part = "client" // a client process
 )
 
-// phase is the part of a fault in which masters forget; 0: there is none.
-type phase int
-
-const (
-	throughout phase = 1 + iota // from when it begins until it is mended
-	mending                     // while it is mended: a clock that was behind jumps ahead. Until then leases last longer
-)
-
 // kind is a row of the table of faults.
 type kind struct {
 	name        string
 	part        part
 	least, most time.Duration // how long it lasts
-	forgets     phase         // when a master loses what it has granted, though it does not restart
+	forgets     history.Phase // when a master loses what it has granted, though it does not restart
 	restarts    bool          // a master grants nothing for a while afterwards
 
 	draw               func(*planner, *Act) // what else there is to an act; nil: nothing
@@ -145,28 +138,28 @@ var kinds = []kind{
 		begin: succeed, mend: func(s *stage, a Act) []func() error { a.Offset = 0; return succeed(s, a) },
 	},
 
-	{name: FlushAll, part: server, forgets: throughout, begin: onMasters((*fleet.Master).Flush)},
+	{name: FlushAll, part: server, forgets: history.Throughout, begin: onMasters((*fleet.Master).Flush)},
 	{
-		name: Eviction, part: server, least: second / 2, most: 2 * second, forgets: throughout, draw: every(100*ms, 100*ms),
+		name: Eviction, part: server, least: second / 2, most: 2 * second, forgets: history.Throughout, draw: every(100*ms, 100*ms),
 		begin: onMasters((*fleet.Master).Evict), again: onMasters((*fleet.Master).Evict), mend: onMasters((*fleet.Master).Drain),
 	},
 	{
-		name: ClockAhead, part: clock, least: second / 2, most: 5 * second, forgets: throughout,
+		name: ClockAhead, part: clock, least: second / 2, most: 5 * second, forgets: history.Throughout,
 		draw:  func(p *planner, a *Act) { a.Offset = p.between(second, 8*second) },
 		begin: moveClock, mend: onMasters((*fleet.Master).RightClock),
 	},
 	{
-		name: ClockBack, part: clock, least: second / 2, most: 5 * second, forgets: mending,
+		name: ClockBack, part: clock, least: second / 2, most: 5 * second, forgets: history.Mending,
 		draw:  func(p *planner, a *Act) { a.Offset = -p.between(second/2, 3*second) },
 		begin: moveClock, mend: onMasters((*fleet.Master).RightClock),
 	},
 	{
-		name: ClockFast, part: clock, least: 2 * second, most: 6 * second, forgets: throughout,
+		name: ClockFast, part: clock, least: 2 * second, most: 6 * second, forgets: history.Throughout,
 		draw:  func(p *planner, a *Act) { a.Rate = 1 + float64(2+p.IntN(20))/100 },
 		begin: runClock, mend: onMasters((*fleet.Master).RightClock),
 	},
 	{
-		name: ClockSlow, part: clock, least: 2 * second, most: 6 * second, forgets: mending,
+		name: ClockSlow, part: clock, least: 2 * second, most: 6 * second, forgets: history.Mending,
 		draw:  func(p *planner, a *Act) { a.Rate = 1 - float64(2+p.IntN(20))/100 },
 		begin: runClock, mend: onMasters((*fleet.Master).RightClock),
 	},

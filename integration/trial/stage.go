@@ -90,7 +90,7 @@ func (s *stage) carryOut(ctx context.Context, a Act) {
 	s.faults++
 	id := s.faults
 	s.mu.Unlock()
-	s.rec.Add(history.Event{What: history.Fault, ID: id, Fault: a.Kind, On: s.processes(a.On), Forgets: k.forgets == throughout, Text: a.String()})
+	s.rec.Add(history.Event{What: history.Fault, ID: id, Fault: a.Kind, On: s.processes(a.On), Forgets: k.forgets == history.Throughout, Text: a.String()})
 	began := s.rec.Now()
 	patience := 2 * time.Minute // a busy Docker engine takes long
 	if k.part == client {
@@ -105,7 +105,7 @@ func (s *stage) carryOut(ctx context.Context, a Act) {
 		_ = s.do(ctx, k.again, a, 0) // the master may have other troubles
 	}
 	wait(ctx, began+a.Lasts-s.rec.Now())
-	mended := history.Event{What: history.Mended, ID: id, Fault: a.Kind, Text: text, From: s.rec.Now(), Forgets: k.forgets == mending}
+	mended := history.Event{What: history.Mended, ID: id, Fault: a.Kind, Text: text, From: s.rec.Now(), Forgets: k.forgets == history.Mending}
 	// It must be mended even if the trial is to end.
 	if err := s.do(context.WithoutCancel(ctx), k.mend, a, patience); err != nil {
 		s.fail(fmt.Errorf("fault %d, %v, could not be mended: %w", id, a, err))

@@ -77,6 +77,14 @@ type Trouble struct {
 	End          *Event        // Mended, Continued or Killed; nil: it has not ended, or is a stall
 }
 
+// Phase is the part of a fault in which masters lose what they have granted, though they do not restart; 0: there is none.
+type Phase int
+
+const (
+	Throughout Phase = 1 + iota // from when it begins until it is mended
+	Mending                     // while it is mended: a clock that was behind jumps ahead. Until then leases last longer
+)
+
 // Forgot returns the stretch in which masters may have lost what they had granted, though they did not restart, and
 // whether there is one.
 func (t *Trouble) Forgot() (Span, bool) {

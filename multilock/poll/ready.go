@@ -9,6 +9,12 @@ import (
 	"example.com/redlock/quorum"
 )
 
+// Reach waits until a majority of the masters would grant key, as far as is known without asking them. The error is a
+// [*MajorityError] of op that says what each of the others lacks: when ctx has ended, and at once when waiting is in vain.
+func (m *Masters) Reach(ctx context.Context, op, key string) error {
+	return m.Await(ctx, func() error { return m.Unready(op, key) })
+}
+
 // Away waits until no majority of the masters would grant a lock, as far as is known without asking them, and is false if
 // ctx ended before.
 func (m *Masters) Away(ctx context.Context) bool {
