@@ -189,7 +189,7 @@ func (h *Hold) renewOnce(ctx context.Context, what redlocktrace.Renewal, ev atte
 	cut := h.d.await(ctx, r)
 	h.d.mu.Lock()
 	if cut != nil {
-		return nil, poll.Fail(r.op, h.d.key, cut)
+		return nil, poll.Fail(r.op, h.Name(), cut)
 	}
 	if r.err != nil {
 		return r, r.err

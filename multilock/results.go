@@ -132,7 +132,8 @@ func (r *round) failedLocked() {
 		state = poll.ErrLost
 	}
 	if state != nil {
-		r.err = d.m.All.Lost(r.op, d.key, &r.ballot, state, nil, nil)
+		_, name := called(d.key)
+		r.err = d.m.All.Lost(r.op, name, &r.ballot, state, nil, nil)
 	}
 	if r.told != nil {
 		r.told.settledLocked(r)

@@ -247,6 +247,11 @@ var scenes = []scene{
 		defer cancel()
 		return s.hold.Extend(ctx, lease)
 	}},
+	{name: "the masters die under a permit", before: func(s *stage) {
+		s.hold, _ = s.Lock(s.t.Context(), "orders:42", redlock.Permits(2))
+		s.Fleet.Master(2).Delay(0)
+		s.all(die)
+	}, call: cause},
 	{name: "Extend: zero", held: true, call: func(s *stage) error { return s.hold.Extend(s.t.Context(), 0) }},
 	{name: "Extend: too long", held: true, call: func(s *stage) error { return s.hold.Extend(s.t.Context(), time.Hour) }},
 	{name: "Unlock: twice", held: true, before: func(s *stage) { unlock(s.t, s.hold) }, call: unlockHold},
