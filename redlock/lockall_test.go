@@ -237,6 +237,29 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 	}
 }
 
+// TestLockAllAfterAnOutage: a fixed lease of which an outage has used up most, while another name was waited for, is full
+// when LockAll returns: nothing renews it later.
+func TestLockAllAfterAnOutage(t *testing.T) {
+	for cut := 10 * time.Second; cut < 18*time.Second; cut += 500 * time.Millisecond {
+		t.Run(cut.String(), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+				lockFor(t, t.Context(), other, "b", 9*time.Second+cut)
+				time.AfterFunc(9*time.Second, func() {
+					each(fleet, 0, 3, (*redlocktest.Master).Cut)
+					time.Sleep(cut)
+					each(fleet, 0, 3, (*redlocktest.Master).Mend)
+				})
+				holds, err := open(t, fleet, redlock.Config{}).LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(lease))
+				expect(t, "LockAll", err)
+				if left := holds.Remaining(); left < lease/2 {
+					t.Errorf("%v are left of %v", left, lease)
+				}
+				expect(t, "Unlock", holds.Unlock(t.Context()))
+			})
+		})
+	}
+}
+
 // LockAll that starts over after a loss keeps its place in the queue of a name that it waited for before: among other
 // clients, and in its own client's line.
 func TestLockAllKeepsItsPlace(t *testing.T) {

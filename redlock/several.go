@@ -64,7 +64,7 @@ func (c *Client) inOrder(ctx context.Context, names []string, options []Option) 
 //
 // What is asked for again keeps its place in the queue.
 func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error {
-	waited := false
+	kept := 0 // so many were held while another was waited for
 	for {
 		if wait {
 			if err := reach(ctx, items, holds); err != nil {
@@ -77,9 +77,8 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		}
 		if refused < 0 {
 			if err = lost(items, holds); err == nil {
-				if waited {
-					rewish(items, holds, false)
-				}
+				refill(ctx, items, holds[:kept])
+				rewish(items, holds[:kept], false)
 				return nil
 			}
 			refused = 0
@@ -97,7 +96,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		first := slices.Index(holds, nil)
 		giveBack(ctx, holds[first:])
 		rewish(items, holds[:first], true)
-		waited = true
+		kept = max(kept, first)
 		items[first].since = cmp.Or(items[first].since, clock.Now())
 		if holds[first], err = waitFor(ctx, items[:first+1], holds[:first]); err == nil {
 			continue
@@ -211,6 +210,16 @@ func rewish(items []item, holds []*Hold, waits bool) {
 			req.Watch, req.Limit = true, 0
 		}
 		e.hold.Load().Rewish(e, &req)
+	}
+}
+
+// refill renews fixed leases of which little is left, since masters were away while another lock was waited for: nothing
+// renews them later.
+func refill(ctx context.Context, items []item, holds []*Hold) {
+	for i, h := range holds {
+		if it := items[i]; !it.watch && h.Remaining() < it.lease/2 {
+			_ = h.Extend(ctx, it.lease) // or what is left has to do
+		}
 	}
 }
 
