@@ -109,9 +109,9 @@ func TestDefaultLog(t *testing.T) {
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
 		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
-		slog.SetDefault(slog.New(log))
 		fleet := redlocktest.Start(t, 3)
 		open(t, fleet, redlock.Config{})
+		slog.SetDefault(slog.New(log)) // later than New: a client may be a package's variable
 		fleet.Master(0).Kill()
 		time.Sleep(time.Minute)
 		fleet.Master(0).Restart()
