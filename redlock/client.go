@@ -77,19 +77,19 @@ func init() {
 		c := client.(*Client)
 		return inside.Client{
 			SetsOf: c.setsOf,
-			At: func(name string) (at []*multilock.Masters, err error) {
+			At: func(name string, f func(*multilock.Masters) error) error {
 				if err := c.check(name); err != nil {
-					return nil, err
+					return err
 				}
-				for _, s := range c.at(name) {
-					at = append(at, s.masters)
+				var errs []error
+				for _, id := range c.setsOf(name) {
+					errs = append(errs, c.in(id, func(s *set) error { return f(s.masters) }))
 				}
-				return at, nil
+				return joined(errs)
 			},
 			All: func(f func(*multilock.Masters) error) error {
 				return c.all(func(s *set) error { return f(s.masters) })
 			},
-			Outward: outward,
 		}
 	}
 }

@@ -196,7 +196,8 @@ func TestListOfSeveralSets(t *testing.T) {
 // TestListOfANameThatMoves: all that is held of one name is on one page, in whichever sets, since the next begins behind it.
 func TestListOfANameThatMoves(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		s := startFleets(t, "a", "b").open(t, redlock.Config{}, "a", "b")
+		f := startFleets(t, "a", "b")
+		s := f.open(t, redlock.Config{}, "a", "b")
 		lock(t, t.Context(), s, "n")
 		acquire(t, permitsOf(s, "n", 1))
 		for limit := range 4 {
@@ -204,6 +205,13 @@ func TestListOfANameThatMoves(t *testing.T) {
 			if expect(t, "List", err); len(all.locks) != 4 || all.more {
 				t.Errorf("List of %d = %+v, want the lock and the semaphore in both sets, and no more", limit+1, all)
 			}
+		}
+		each(f["a"], 0, 3, (*redlocktest.Master).Kill)
+		each(f["b"], 0, 3, (*redlocktest.Master).Kill)
+		_, err := redlockadmin.Of(s).Inspect(t.Context(), "n")
+		expect(t, "Inspect without masters", err, redlock.ErrNoQuorum)
+		if text := err.Error(); strings.Count(text, "redlock: ") != 1 || strings.Contains(text, "\n") || !strings.Contains(text, `; set "b": `) {
+			t.Errorf("Inspect without masters = %q, want one line that names both sets", text)
 		}
 	})
 }

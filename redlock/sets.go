@@ -20,7 +20,7 @@ import (
 // A set has an ID, which stands for it in the choice of its names. It is the same in every process, and
 // stays the same for as long as the set is used, also when its masters are replaced.
 type SetsConfig struct {
-	// Sets are the sets by ID, each with the Config of its masters.
+	// Sets are the sets by ID, which has at most 100 bytes, each with the Config of its masters.
 	Sets map[string]Config
 
 	// Now has the IDs of the sets that names are spread over, in any order. Default: all of Sets.
@@ -39,7 +39,7 @@ type SetsConfig struct {
 // [New] does. One set of masters does the work of every lock that is in it; more sets do more. Call Close when done.
 //
 // A name belongs to the set for which the first 64 bits of the SHA-256 hash of the set's ID, a zero
-// byte and the name, as a big-endian number, are largest (rendezvous hashing). This will not change.
+// byte and the name, with its prefix, as a big-endian number, are largest (rendezvous hashing). This will not change.
 // So processes that have the same IDs agree on where each name is, and a set that is added or removed
 // moves as few names as can be.
 //
@@ -91,8 +91,8 @@ func (cfg *SetsConfig) fill() error {
 			switch {
 			case !known:
 				return fmt.Errorf("redlock: SetsConfig.Sets has no set %q", id)
-			case id == "" || strings.ContainsRune(id, 0):
-				return fmt.Errorf("redlock: the ID %q of a set is empty or has a zero byte", id)
+			case id == "" || strings.ContainsRune(id, 0) || len(id) > maxClientName:
+				return fmt.Errorf("redlock: the ID %.120q of a set is empty, or has a zero byte or more than %d bytes", id, maxClientName)
 			case i > 0 && id == (*list)[i-1]:
 				return fmt.Errorf("redlock: set %q is listed twice", id)
 			}
@@ -204,11 +204,14 @@ func (c *Client) all(f func(*set) error) error {
 	if len(c.sets) == 0 {
 		return errNoClient
 	}
-	return joined(beside.All(slices.Sorted(maps.Keys(c.sets)), func(id string) error {
-		err := outward(f(c.sets[id]))
-		if err != nil && id != "" {
-			return &setError{id, err}
-		}
-		return err
-	}))
+	return joined(beside.All(slices.Sorted(maps.Keys(c.sets)), func(id string) error { return c.in(id, f) }))
+}
+
+// in returns what f returns of a set, as users see it.
+func (c *Client) in(id string, f func(*set) error) error {
+	err := outward(f(c.sets[id]))
+	if err != nil && id != "" {
+		return &setError{id, err}
+	}
+	return err
 }

@@ -25,7 +25,6 @@ package redlockadmin
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -41,15 +40,6 @@ type Admin struct{ client inside.Client }
 
 // Of returns the Admin of a client, which must be one that package redlock has made.
 func Of(client *redlock.Client) *Admin { return &Admin{inside.Of(client)} }
-
-// at calls f for each set of masters of name, in the order of their IDs, and joins the errors.
-func (a *Admin) at(name string, f func(*multilock.Masters) error) error {
-	all, err := a.client.At(name)
-	for _, m := range all {
-		err = errors.Join(err, f(m))
-	}
-	return a.client.Outward(err)
-}
 
 // info returns what a user learns of a client; nil for none.
 func info(client *terms.ClientInfo) *redlock.ClientInfo {
@@ -69,8 +59,8 @@ func gather[E any](a *Admin, f func(*multilock.Masters) ([]E, error)) (all []E, 
 	return all, err
 }
 
-// IDs returns the client's uuid in each of its sets of masters, by set: the first part of its owners, "uuid:rN", and
-// the ID of its [redlock.ClientInfo]. A client of one set has one.
+// IDs returns the client's uuids, sorted: one for each of its sets of masters. Each is the first part of its owners
+// there, "uuid:rN", and the ID of its [redlock.ClientInfo].
 func (a *Admin) IDs() []string {
 	ids, _ := gather(a, func(m *multilock.Masters) ([]string, error) { return []string{m.All.ID}, nil })
 	slices.Sort(ids)
@@ -87,7 +77,7 @@ func (a *Admin) SetsOf(name string) []string { return a.client.SetsOf(name) }
 //
 // A user needs the permission +scan, which locks do without.
 //
-// Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
+// Cost: on each master a SCAN for each hundred keys that it has, and a GETRANGE for each record.
 func (a *Admin) Clients(ctx context.Context) ([]redlock.ClientInfo, error) {
 	all, err := gather(a, func(m *multilock.Masters) (list []redlock.ClientInfo, err error) {
 		found, err := m.Clients.List(ctx)

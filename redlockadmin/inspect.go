@@ -62,7 +62,7 @@ type Waiter struct {
 // client's first Inspect.
 func (a *Admin) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
-	err := a.at(name, func(m *multilock.Masters) error {
+	err := a.client.At(name, func(m *multilock.Masters) error {
 		look, err := inspect.Lock(ctx, m.Clients, name)
 		who := clientsOf(ctx, m, look)
 		if !in.Held {
@@ -117,13 +117,13 @@ func waiters(queue []inspect.Waiter, who map[string]*redlock.ClientInfo) (list [
 }
 
 // ForceUnlock frees name on every master that answers, whoever has it, and reports whether somebody
-// had it: a writer, or all readers. These learn of it at their next renewal; until then, both they
-// and the next owner believe that they have the lock. A key that holds anything but a lock is left alone, and that
+// had it: a writer, or all readers. These learn of it at their next renewal, or, with a fixed lease, when they unlock
+// or that ends; until then, both they and the next owner believe that they have the lock. A key that holds anything but a lock is left alone, and that
 // master counts among those that did not answer. A name that moves between sets of masters is freed in both sets.
 //
 // Cost: one round trip to the slowest master.
 func (a *Admin) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
-	err = a.at(name, func(m *multilock.Masters) error {
+	err = a.client.At(name, func(m *multilock.Masters) error {
 		one, err := inspect.Force(ctx, m.All, name)
 		freed = freed || one
 		return err

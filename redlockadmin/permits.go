@@ -43,7 +43,7 @@ type Slot struct {
 // of these are asked at the same time.
 func (a *Admin) InspectSemaphore(ctx context.Context, name string) (SemaphoreInspection, error) {
 	in := SemaphoreInspection{Name: name}
-	err := a.at(name, func(m *multilock.Masters) error {
+	err := a.client.At(name, func(m *multilock.Masters) error {
 		look, err := inspect.Permits(ctx, m.Clients, name)
 		who := clientsOf(ctx, m, look)
 		in.Slots = append(in.Slots, slots(look.Slots, who)...)
@@ -67,7 +67,7 @@ func slots(taken []inspect.Slot, who map[string]*redlock.ClientInfo) (list []Slo
 // ForceRelease frees all permits of a semaphore on every master that answers, whoever has them, and reports whether
 // somebody had any: see [Admin.ForceUnlock].
 func (a *Admin) ForceRelease(ctx context.Context, name string) (freed bool, err error) {
-	err = a.at(name, func(m *multilock.Masters) error {
+	err = a.client.At(name, func(m *multilock.Masters) error {
 		one, err := inspect.ForceSlots(ctx, m.Clients, name)
 		freed = freed || one
 		return err
@@ -83,7 +83,7 @@ func (a *Admin) ForceReleaseSlot(ctx context.Context, name string, slot int) (fr
 		return false, fmt.Errorf("redlock: semaphore %q has no slot %d: slots are 0 to %d", name, slot, script.MaxPermits-1)
 	}
 	var failed error
-	err = a.at(name, func(m *multilock.Masters) error {
+	err = a.client.At(name, func(m *multilock.Masters) error {
 		if !freed && failed == nil {
 			freed, failed = inspect.ForceSlot(ctx, m.All, name, slot)
 			return failed

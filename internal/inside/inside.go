@@ -7,12 +7,11 @@ import (
 	"example.com/redlock/multilock/terms"
 )
 
-// Client is what a client has inside.
+// Client is what a client has inside. Errors are as users see them, on one line, and name their set if there are several.
 type Client struct {
-	SetsOf  func(name string) []string                      // the IDs of the sets of masters of name
-	At      func(name string) ([]*multilock.Masters, error) // these sets; an error if there cannot be such a name
-	All     func(func(*multilock.Masters) error) error      // calls a function for each set, at the same time
-	Outward func(error) error                               // an error as users see it
+	SetsOf func(name string) []string                                // the IDs of the sets of masters of name
+	At     func(name string, f func(*multilock.Masters) error) error // calls f for each of these, in the order of their IDs
+	All    func(f func(*multilock.Masters) error) error              // calls f for each set, at the same time
 }
 
 // Package redlock sets these when it is initialized, and nobody does afterwards.
