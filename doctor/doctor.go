@@ -91,6 +91,16 @@ func (s Severity) String() string {
 // MarshalText returns "ok", "note", "warning" or "error".
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText reads what MarshalText returns.
+func (s *Severity) UnmarshalText(text []byte) error {
+	for *s = OK; *s <= Error; *s++ {
+		if s.String() == string(text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("doctor: %.20q is no severity", text)
+}
+
 // Finding is what one check says of some masters.
 type Finding struct {
 	ID       string   `json:"id"` // of the check: "eviction-policy"

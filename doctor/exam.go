@@ -142,10 +142,10 @@ func value(f *node.Facts, name string) string {
 	return cmp.Or(f.Settings[name], f.Info[strings.ReplaceAll(name, "-", "_")])
 }
 
-// number is value for a number, if there is one. None is below 0.
+// number is value for a number, if there is one. None is below 0: an age is where a clock was set back.
 func number(f *node.Facts, name string) (int64, bool) {
-	n, err := strconv.ParseUint(value(f, name), 10, 63)
-	return int64(n), err == nil
+	n, err := strconv.ParseInt(value(f, name), 10, 64)
+	return max(n, 0), err == nil
 }
 
 // percent returns which share of a whole is used, in whole percent. A master may say any numbers, so these need not
@@ -153,7 +153,7 @@ func number(f *node.Facts, name string) (int64, bool) {
 func percent(used, whole int64) float64 { return math.Floor(100 * float64(used) / float64(whole)) }
 
 // count writes a number with its noun.
-func count(n int, noun string) string {
+func count[N int | int64](n N, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}

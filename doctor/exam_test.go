@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,6 +84,22 @@ func TestNothingExamined(t *testing.T) {
 	report, err := Examine(t.Context(), redlock.Config{}, "")
 	if err == nil || report.Safe() {
 		t.Errorf("got error %v, safe: %v", err, report.Safe())
+	}
+}
+
+// TestReportIsRead: a program reads the JSON that another printed.
+func TestReportIsRead(t *testing.T) {
+	want := Report{Masters: []string{"m"}, Examined: 1, Needed: 1}
+	for s := OK; s <= Error; s++ {
+		want.Findings = append(want.Findings, Finding{ID: "role", Severity: s})
+	}
+	text, _ := json.Marshal(want)
+	var got Report
+	if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	}
+	if err := got.Findings[0].Severity.UnmarshalText([]byte("bad")); err == nil {
+		t.Error("bad is read as a severity")
 	}
 }
 
@@ -162,6 +180,7 @@ func TestFindings(t *testing.T) {
 		{"cluster", info("cluster_enabled", "1"), "cluster", Warning, "cluster mode", "plain masters"},
 
 		{"guarded", func(f *node.Facts) { f.Guard = 20 * time.Second; f.Info["uptime_in_seconds"] = "11" }, "guard", Warning, "restarted 11s ago, and grants nothing for another 20s", "wait"},
+		{"guarded, and its clock was set back", func(f *node.Facts) { f.Guard = 20 * time.Second; f.Info["uptime_in_seconds"] = "-300" }, "guard", Warning, "restarted 0s ago, and grants nothing for another 20s", "wait"},
 		{"promoted", func(f *node.Facts) { f.Guard, f.Promoted = 20*time.Second, true }, "guard", Warning, "was promoted", ""},
 		{"age unknown", func(f *node.Facts) { f.Guard, f.Info = 2*never, nil }, "guard", Warning, "does not say how long", "permit INFO"},
 		{"run id unknown", func(f *node.Facts) { f.Guard = 2 * never; delete(f.Info, "run_id") }, "guard", Warning, "does not say how long", "permit INFO"},
@@ -569,8 +588,9 @@ func TestOtherSets(t *testing.T) {
 		t.Errorf("a client that does not know that m3 restarted: got %+v", found)
 	}
 	for name, change := range map[string]func(*node.Facts){
-		"is down":   func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} },
-		"restarted": func(f *node.Facts) { f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "30" },
+		"is down":                               func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} },
+		"restarted":                             func(f *node.Facts) { f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "30" },
+		"restarted, and its clock was set back": func(f *node.Facts) { f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "-300" },
 	} {
 		facts := well(3)
 		change(&facts[0])

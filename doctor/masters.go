@@ -200,7 +200,7 @@ func local(bind string) bool {
 func (e *exam) replicas(f *node.Facts) {
 	if n, _ := number(f, "connected_slaves"); n > 0 {
 		e.note(f, "replicas", Note, "never promote one: replace a lost master with an empty one",
-			"has %s attached, which may lack locks that it granted", count(int(n), "replica"))
+			"has %s attached, which may lack locks that it granted", count(n, "replica"))
 	}
 }
 
@@ -293,7 +293,7 @@ func (e *exam) evictedKeys(f *node.Facts) {
 		severity = Warning
 	}
 	e.note(f, "evicted-keys", severity, "give it more memory; keep locks apart from a cache",
-		"evicted %s since it started, with or without locks among them", count(int(n), "key"))
+		"evicted %s since it started, with or without locks among them", count(n, "key"))
 }
 
 func (e *exam) memory(f *node.Facts) {

@@ -96,7 +96,7 @@ func (e *exam) maxClients(f *node.Facts) {
 	has, _ := number(f, "connected_clients")
 	most, _ := number(f, "maxclients")
 	if most > 0 && percent(has, most) >= 80 {
-		e.note(f, "max-clients", Warning, "raise maxclients", "%s of %d that maxclients allows", count(int(has), "client"), most)
+		e.note(f, "max-clients", Warning, "raise maxclients", "%s of %d that maxclients allows", count(has, "client"), most)
 	}
 }
 
