@@ -76,10 +76,18 @@ func (q *Queue) Close(last ...func()) {
 }
 
 func (q *Queue) run(over chan<- struct{}) {
-	defer close(over)
+	called := false
+	defer func() {
+		if called {
+			close(over)
+		} else { // a function has ended the goroutine, as those of package testing do
+			go q.run(over)
+		}
+	}()
 	for call := q.next(); call != nil; call = q.next() {
 		call()
 	}
+	called = true
 }
 
 // next takes the function that is called next, nil if there is none.

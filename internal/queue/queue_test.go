@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,4 +19,13 @@ func TestAnIdleQueueHasNoGoroutine(t *testing.T) {
 		}
 		check.Equal(t, called, 3, "calls")
 	})
+}
+
+// TestAFunctionThatEndsItsGoroutine: those behind it are called nevertheless, and Close waits for them.
+func TestAFunctionThatEndsItsGoroutine(t *testing.T) {
+	q, called := New(time.Minute, nil), false
+	q.Add(runtime.Goexit, 2)
+	q.Add(func() { called = true }, 2)
+	q.Close()
+	check.Equal(t, called, true, "called")
 }
