@@ -116,6 +116,7 @@ type Part struct {
 // Spread says that the client has one of several sets. It is called before Introduce.
 func (d *Directory) Spread(part Part) {
 	d.part, d.sets = part, part.Of
+	d.part.Now, d.part.Next = script.Sets(part.Now), script.Sets(part.Next)
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	d.sets.all = append(d.sets.all, d)

@@ -2,6 +2,7 @@ package script
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -111,8 +112,11 @@ func (t *Terms) String() string {
 	return quote.Text(quote.Brief(text, longestText))
 }
 
-// longestTerms bounds what is published.
-const longestTerms = 4096
+// longestTerms bounds what is published, and longestSets a list in it.
+const (
+	longestTerms = 4096
+	longestSets  = 400
+)
 
 // Text returns the terms as they are published: the same for all clients that have the same.
 func (t *Terms) Text() string {
@@ -128,17 +132,23 @@ func (t *Terms) Text() string {
 	return string(text)
 }
 
-// bounded returns the terms without what makes them too long to be published, and as JSON.
+// bounded returns the terms as they are published, and as JSON: without the masters of other sets if those are many.
 func (t *Terms) bounded() (c Terms, text []byte) {
 	c = *t
-	for _, drop := range []func(){func() { c.Others = nil }, func() { c.Now, c.Next = nil, nil }} {
-		if text, _ = json.Marshal(c); len(text) <= longestTerms { // strings and numbers
-			return c, text
-		}
-		drop()
+	if text, _ = json.Marshal(c); len(text) > longestTerms { // strings and numbers
+		c.Others = nil
+		text, _ = json.Marshal(c)
 	}
-	text, _ = json.Marshal(c)
 	return c, text
+}
+
+// Sets returns the IDs of sets as they are published: a long list as its hash, by which it is still told from others.
+func Sets(ids []string) []string {
+	text, _ := json.Marshal(ids)
+	if len(text) <= longestSets {
+		return ids
+	}
+	return []string{fmt.Sprintf("%d with the hash %x", len(ids), sha256.Sum256(text))}
 }
 
 // shared returns masters in an order that all clients agree on, without what only one client knows of them.

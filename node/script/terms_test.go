@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,13 +95,25 @@ func TestUses(t *testing.T) {
 	})
 }
 
-// TestTermsAreBounded: what is published is no longer than a few kB, however many sets a process has.
+// TestTermsAreBounded: what is published is no longer than a few kB, however many sets a process has, and lists that
+// differ are told from one another.
 func TestTermsAreBounded(t *testing.T) {
 	long := &Terms{Masters: []Master{{Run: "a"}}, Part: "1", Others: map[string][]Master{}}
+	var ids []string
 	for i := range 1000 {
 		id := fmt.Sprint("set-", i)
-		long.Now, long.Others[id] = append(long.Now, id), []Master{{Run: "b"}, {Run: "c"}}
+		ids, long.Others[id] = append(ids, id), []Master{{Run: "b"}, {Run: "c"}}
 	}
+	long.Now, long.Next = Sets(ids), Sets(ids[:999])
+	for _, list := range [][]string{long.Now, long.Next} {
+		if quoted := strconv.Quote(list[0]); len(list) != 1 || !strings.Contains(long.Text(), quoted) {
+			t.Errorf("the terms have no %s", quoted)
+		}
+	}
+	if one, other := Sets(ids[:999]), Sets(ids[1:]); !slices.Equal(one, long.Next) || slices.Equal(one, other) {
+		t.Errorf("%s and %s stand for %s and another list", one, other, long.Next)
+	}
+	check.Equal(t, strings.Join(Sets(ids[:9]), " "), strings.Join(ids[:9], " "), "the IDs of nine sets")
 	record := (&Record{Terms: *long}).Publish("A").Words(nil, false)[2].([]byte)
 	if n, m := len(long.Text()), len(record); n > longestTerms || m > longestRecord || n == 0 {
 		t.Errorf("the terms have %d bytes, and a record %d", n, m)
