@@ -20,7 +20,7 @@ func noting(w *wire, secure *tls.Config) *tls.Config {
 	secure = secure.Clone()
 	verify, choose := secure.VerifyConnection, secure.GetClientCertificate
 	secure.VerifyConnection = func(s tls.ConnectionState) error {
-		w.master = s.PeerCertificates[0]
+		w.noteMaster(s)
 		if verify == nil {
 			return nil
 		}
@@ -45,6 +45,13 @@ func noting(w *wire, secure *tls.Config) *tls.Config {
 		return c, err
 	}
 	return secure
+}
+
+// noteMaster notes the certificate of the master.
+func (w *wire) noteMaster(s tls.ConnectionState) {
+	if len(s.PeerCertificates) > 0 {
+		w.master = s.PeerCertificates[0]
+	}
 }
 
 // warnOfCertificates logs once of each certificate that it ends soon.

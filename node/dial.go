@@ -201,11 +201,15 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 	if err != nil {
 		return nil, err
 	}
+	w, _ := ctx.Value(wireKey{}).(*wire)
+	w = cmp.Or(w, new(wire))
 	if secure == nil {
+		if conn, ok := raw.(*tls.Conn); ok { // Dial does it
+			w.noteMaster(conn.ConnectionState())
+		}
 		return newFramedConn(ctx, raw, network == "tcp"), nil
 	}
-	w, _ := ctx.Value(wireKey{}).(*wire)
-	conn := tls.Client(raw, noting(cmp.Or(w, new(wire)), secure))
+	conn := tls.Client(raw, noting(w, secure))
 	ctx, cancel := context.WithTimeout(ctx, lastPatience)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -301,6 +301,24 @@ func TestPoolDialsTLS(t *testing.T) {
 	}
 }
 
+// TestCertificateOfADial: a Dial that does TLS by itself has a certificate to be warned of, too.
+func TestCertificateOfADial(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	check.OK(t, err)
+	defer listener.Close()
+	secure, trusted := secured(t, listener.Addr().String())
+	d := Dialer{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return (&tls.Dialer{Config: &tls.Config{RootCAs: trusted}}).DialContext(ctx, network, address)
+	}}
+	var w wire
+	conn, err := d.dial(context.WithValue(t.Context(), wireKey{}, &w), "tcp", secure, nil)
+	check.OK(t, err)
+	defer conn.Close()
+	if w.master == nil {
+		t.Error("no certificate is known")
+	}
+}
+
 // secured returns an address that leads to another one, with TLS, and who is to be trusted for that.
 func secured(t *testing.T, address string) (secure string, trusted *x509.CertPool) {
 	t.Helper()
