@@ -118,7 +118,7 @@ func (s *slots) pick(k int, lot uint32, stands []int, wanted func(slot int) bool
 func (s *slots) follow(lot uint32, own int) bool {
 	all := 0
 	for slot := range s.load {
-		all += s.load[slot] - s.busy[slot]
+		all += min(s.load[slot]-s.busy[slot], 1<<16) // or what follows overflows
 	}
 	return uint64(all)*uint64(lot)>>32 < uint64(3*own*s.answered) || all == 0
 }
