@@ -26,9 +26,9 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	report, err := d.examine(cfg)
+	report, err := d.examine(cfg, from)
 	if err != nil {
-		return fail(exitUsage, "%s", asFlags(err, "lease", from))
+		return err
 	}
 	var out page
 	if d.JSON {
@@ -47,15 +47,20 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 	return nil
 }
 
-// examine examines the masters, and again as long as --wait allows. An interrupt ends it.
-func (d *doctorCmd) examine(cfg redlock.Config) (report doctor.Report, err error) {
+// examine examines the masters, and again as long as --wait allows.
+func (d *doctorCmd) examine(cfg redlock.Config, from origins) (doctor.Report, error) {
 	for until := time.Now().Add(time.Duration(d.Wait)); ; {
 		ctx, cancel := lookContext()
-		report, err = doctor.Examine(ctx, cfg, d.Name)
-		interrupted := ctx.Err() != nil
+		report, err := doctor.Examine(ctx, cfg, d.Name)
+		interrupted := bySignal(ctx)
 		cancel()
-		if err != nil || report.Safe() || interrupted || time.Now().After(until) {
-			return report, err
+		switch {
+		case err != nil:
+			return report, fail(exitUsage, "%s", asFlags(err, "lease", from))
+		case interrupted != nil:
+			return report, interrupted
+		case report.Safe() || time.Now().After(until):
+			return report, nil
 		}
 		time.Sleep(time.Second)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
 )
 
@@ -135,7 +136,7 @@ func (h *holdCmd) print(out io.Writer, holds []*redlock.Hold) error {
 		case len(holds) == 1:
 			fmt.Fprintf(&text, "%d\n", hold.Token())
 		default:
-			fmt.Fprintf(&text, "%d %s\n", hold.Token(), hold.Name())
+			fmt.Fprintf(&text, "%d %s\n", hold.Token(), quote.Text(hold.Name()))
 		}
 		all.Held = append(all.Held, one)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -61,9 +60,9 @@ func (f *lockFlags) check(prefix string, from origins) error {
 	// ask for the same lock by default, and wait for the end of its own caller. The permits of a name are
 	// another thing than its lock.
 	if nested() && (os.Getenv("REDLOCK_SLOT") != "") == (f.Permits > 0) {
-		outer := strings.Split(os.Getenv("REDLOCK_NAME"), "\n")
+		outer := "\n" + os.Getenv("REDLOCK_NAME") + "\n"
 		for _, name := range f.Name {
-			if held, ok := strings.CutPrefix(prefix+name, os.Getenv("REDLOCK_PREFIX")); ok && slices.Contains(outer, held) {
+			if held, ok := strings.CutPrefix(prefix+name, os.Getenv("REDLOCK_PREFIX")); ok && strings.Contains(outer, "\n"+held+"\n") {
 				return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", name)
 			}
 		}

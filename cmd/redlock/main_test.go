@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -139,6 +140,20 @@ func TestNamesOfRun(t *testing.T) {
 				t.Errorf("locks %q and runs %q, %q (%v), want %q and %q, %q", line.Run.Name, script, line.Run.Command, err, c.names, c.script, c.command)
 			}
 		})
+	}
+}
+
+// TestNestedRun: a run inside a run that holds one of its names would wait for its own caller, and is refused.
+func TestNestedRun(t *testing.T) {
+	t.Setenv("REDLOCK_MASTERS", "m1")
+	t.Setenv("REDLOCK_TOKEN", "17")
+	for _, held := range [][]string{{"a"}, {"b", "a"}, {"a\nb"}} {
+		t.Setenv("REDLOCK_NAME", strings.Join(held, "\n"))
+		line, parsed, _, err := parse([]string{"run", "-c", "x", held[len(held)-1]}, io.Discard, io.Discard)
+		check.OK(t, err, "within %q", held)
+		if err := line.Run.check(originsOf(parsed, &line.file)); err == nil || !strings.Contains(err.Error(), "already runs inside") {
+			t.Errorf("within %q: got %v, want it refused", held, err)
+		}
 	}
 }
 
