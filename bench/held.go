@@ -129,6 +129,8 @@ func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct
 const (
 	idleN   = 1000
 	idleFor = 15 * time.Second
+
+	idleRounds = 6 // of three minutes
 )
 
 // measureIdle measures what clients that do nothing cost the masters, which ask their system for the time

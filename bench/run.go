@@ -25,7 +25,7 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 	for _, t := range trials {
 		p := part{trial: t, contenders: t.suited(contenders)}
 		p.results = make([]result, len(p.contenders))
-		for round := range rounds {
+		for round := range min(rounds, cmp.Or(t.rounds, rounds)) {
 			for k := range p.contenders {
 				i := (k + round) % len(p.contenders) // nobody is always the first
 				if res := &p.results[i]; res.err == nil {

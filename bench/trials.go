@@ -16,6 +16,7 @@ type trial struct {
 	among    []string      // names of the contenders that take part
 	clients  int           // how many the measurement finds open, and warmed up
 	lease    time.Duration // of their locks; 0: lease
+	rounds   int           // it is measured no more often, since it takes minutes; 0: as often as all
 	fresh    int           // on so many masters that have just started, and end with the measurement; 0: on those that all share
 	measure  measurement
 }
@@ -98,7 +99,8 @@ func allTrials() (all []trial) {
 	})
 	add("idle", []string{"redlock", "redsync"}, trial{
 		setting: strconv.Itoa(idleN),
-		title:   fmt.Sprintf("%d clients that locked once and have been idle for %v, for %v more; less what the masters need without them", idleN, idleFor, idleFor),
+		title:   fmt.Sprintf("%d clients that locked once and have been idle for %v, for %v more; less what the masters need without them; %d rounds at most", idleN, idleFor, idleFor, idleRounds),
+		rounds:  idleRounds,
 		measure: measureIdle, // it opens the clients
 	})
 	storm := func(setting, who string, measure measurement) {

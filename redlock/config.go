@@ -28,8 +28,8 @@ import (
 type Config struct {
 	// Masters are redis://, rediss:// or unix:// URLs, host:port, or the path of a Unix socket, one
 	// for each master: 3 or 5 in production, at most 16. An even number costs more than the odd one
-	// below it and survives no more: two masters survive the loss of neither. Errors and logs name a
-	// master by its host and port, or by the path of its socket.
+	// below it and survives no more: two masters survive the loss of neither. The port is 6379 unless given. Errors
+	// and logs name a master by its host and port, or by the path of its socket.
 	//
 	//	redis://user:password@host:6379/0   rediss:// is the same over TLS
 	//	unix://user:password@/run/redis/redis.sock?db=0
@@ -148,7 +148,8 @@ const (
 	maxClientName  = 100
 )
 
-// WithDefaults returns cfg with the defaults that [New] would use, or the error of New.
+// WithDefaults returns cfg with the defaults that [New] would use, or the error of New about values that do not fit
+// together. New alone looks whether Masters and Pools lead to masters, each to another.
 func (cfg Config) WithDefaults() (Config, error) {
 	err := cfg.fill()
 	return cfg, err

@@ -34,7 +34,7 @@
 //	client.Do(ctx, "gpu", render, redlock.Permits(4))
 //
 // Options come at the end of a call rather than in names like RLock or TryLockFor, because they combine: three of them
-// replace some twenty methods, and LockAll and Lead take them as well.
+// replace some twenty methods. LockAll takes all but Permits, and Lead all but Shared.
 //
 // The waiting callers of the whole fleet stand in a queue on the masters, and an Unlock hands the
 // lock to the first of them.

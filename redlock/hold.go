@@ -116,8 +116,8 @@ func (h *Hold) Downgrade(ctx context.Context) error { return outward(h.its().dow
 //
 // ErrLost: the hold had ended before, so what it protected may have run at the same time as another holder.
 // ErrNotAwaited: ctx has ended, so Unlock sent the release and did not wait for its confirmation, or not any longer;
-// nothing is wrong. ErrNoQuorum: too few masters confirmed; the release goes on in the background, and the lock ends
-// with its lease at the latest. ErrNotHeld: it was unlocked before. ErrClosed: Client.Close unlocked it.
+// nothing is wrong. ErrNoQuorum: too few masters confirmed; the release goes on in the background, unless they refuse
+// it for good, and the lock ends with its lease at the latest. ErrNotHeld: it was unlocked before. ErrClosed: Client.Close unlocked it.
 //
 // Cost: one round trip, and none where the lock is kept (Config.Keep). Source: docs/how-it-works.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {

@@ -92,7 +92,7 @@ func (cfg *SetsConfig) fill() error {
 			case !known:
 				return fmt.Errorf("redlock: SetsConfig.Sets has no set %q", id)
 			case id == "" || strings.ContainsRune(id, 0) || len(id) > maxClientName:
-				return fmt.Errorf("redlock: the ID %.120q of a set is empty, or has a zero byte or more than %d bytes", id, maxClientName)
+				return fmt.Errorf("redlock: the ID %.120q of a set is empty or has a zero byte, or more than %d bytes", id, maxClientName)
 			case i > 0 && id == (*list)[i-1]:
 				return fmt.Errorf("redlock: set %q is listed twice", id)
 			}

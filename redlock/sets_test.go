@@ -192,8 +192,9 @@ func TestSetsAreChecked(t *testing.T) {
 			"Sets is empty":         {Now: ab},
 			"Next without Now":      {Sets: all(ab...), Next: ab},
 			"has no set \"c\"":      {Sets: all(ab...), Now: ab, Next: []string{"a", "c"}},
-			"is empty or has":       {Sets: all("")},
+			"is empty":              {Sets: all("")},
 			"has a zero byte":       {Sets: all("a\x00")},
+			"more than 100 bytes":   {Sets: all(strings.Repeat("a", 101))},
 			"\"a\" is listed twice": {Sets: all(ab...), Now: []string{"a", "b", "a"}},
 			"\"b\" is neither in":   {Sets: all(ab...), Now: ab[:1]},
 			"from set \"a\" to set \"c\"": {
