@@ -12,7 +12,7 @@ import (
 
 // unackedRelease is a release that the master has not acknowledged.
 type unackedRelease struct {
-	repeat script.Repeat
+	cmd    *script.Command
 	number uint64 // of its call
 	since  time.Time
 
@@ -37,8 +37,7 @@ func (u *unackedReleases) len() int { return len(u.byOwner) }
 
 // add keeps the release c.
 func (u *unackedReleases) add(c *call) {
-	again := c.cmd.Repeat()
-	u.keep(unackedRelease{repeat: again, number: c.number, since: time.Now(), mayStillRun: u.inFlight[again.Owner]})
+	u.keep(unackedRelease{cmd: c.cmd.Again(), number: c.number, since: time.Now(), mayStillRun: u.inFlight[c.cmd.Owner()]})
 }
 
 // keep keeps r, unless a later release of its owner is there already.
@@ -46,11 +45,12 @@ func (u *unackedReleases) keep(r unackedRelease) {
 	if u.byOwner == nil {
 		u.byOwner = make(map[string]unackedRelease)
 	}
-	if later, ok := u.byOwner[r.repeat.Owner]; ok && later.number > r.number {
+	owner := r.cmd.Owner()
+	if later, ok := u.byOwner[owner]; ok && later.number > r.number {
 		later.mayStillRun = later.mayStillRun || r.mayStillRun
 		r = later
 	}
-	u.byOwner[r.repeat.Owner] = r
+	u.byOwner[owner] = r
 }
 
 // expire drops releases of holds that have expired. maxLease is that of [Config].

@@ -71,8 +71,8 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 	s.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil, 0))
 	list := s.takeAll()
 	for i, d := range list {
-		if want := fmt.Sprint("me:", (i+1)%100); d.repeat.Owner != want {
-			t.Fatalf("debt %d: got that of %s, want %s", i, d.repeat.Owner, want)
+		if want := fmt.Sprint("me:", (i+1)%100); d.cmd.Owner() != want {
+			t.Fatalf("debt %d: got that of %s, want %s", i, d.cmd.Owner(), want)
 		}
 	}
 	if len(list) != 100 || s.len() != 0 {
@@ -84,10 +84,11 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	n := &Node{state: up, pace: pace{window: maxBatch}}
 	n.unacked.add(n.newCallLocked(ownerNumber(0).Leave(2), nil, 0))
-	later := n.newCallLocked(ownerNumber(0).Leave(1), nil, 0) // which waits
+	last := ownerNumber(0).Leave(1)
+	later := n.newCallLocked(last, nil, 0) // which waits
 	resent, _ := n.fillBatchLocked(&link{}, nil)
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
-	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].repeat != ownerNumber(0).Leave(1).Repeat() {
+	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].cmd != last {
 		t.Errorf("%d resent, kept: %+v; want the later one", len(resent), list)
 	}
 }

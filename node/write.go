@@ -158,7 +158,7 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) (_ []*call, due []deliver
 	if n.state == up || idle {
 		k := min(len(l.resends), room)
 		for _, r := range l.resends[:k] {
-			c := n.newCallLocked(r.repeat.Command(), nil, 0)
+			c := n.newCallLocked(r.cmd, nil, 0)
 			c.number = r.number
 			batch = append(batch, c)
 		}

@@ -10,8 +10,7 @@ import (
 // the same Command goes to every master.
 type Command struct {
 	verb  verb
-	mode  Mode // of the owner
-	waits bool // an ask enters the queue; a release is of an owner that may be there
+	waits bool // an ask that enters the queue
 	first bool // see First
 	name  any  // KEYS[1]; nil: there is none
 	args  []any
@@ -160,6 +159,18 @@ func (c *Command) Registering() *Command {
 
 // Repeats reports whether the command has to be sent again until the master has answered.
 func (c *Command) Repeats() bool { return verbs[c.verb].repeats }
+
+// Again returns what is sent when c is sent again. Whoever sent c was told that it was not answered, and has stopped
+// waiting. So a release that enters somebody goes without the next owner, which registers by itself, or has given up
+// since.
+func (c *Command) Again() *Command {
+	if c.next == "" {
+		return c
+	}
+	again := *c
+	again.next, again.args = "", c.args[:3]
+	return &again
+}
 
 // Releases reports whether the command gives back all that its owner has. A Leave does not.
 func (c *Command) Releases() bool { return c.verb == releasing }

@@ -14,25 +14,21 @@ import (
 	"example.com/redlock/internal/check"
 )
 
-// TestRepeat: what is sent again is what was sent, but for the next owner.
-func TestRepeat(t *testing.T) {
-	o, reader := NewOwner("{k}", "me:1"), NewReader("{k}", "me:1")
-	for _, tt := range []struct {
-		name      string
-		cmd, want *Command
-	}{
-		{"release", o.Release(17, 23), o.Release(17, 23)},
-		{"yield", o.Yield(23), o.Yield(23)},
-		{"leave", o.Leave(3), o.Leave(3)},
-		{"release to the next", o.Release(17, 23).Entering(NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Release(17, 23)},
-		{"yield to the next", o.Yield(23).Entering(NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Yield(23)},
-		{"release of a reader", reader.Release(17, 23), reader.Release(17, 23)},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.cmd.Repeat().Command(); fmt.Sprintf("%#v", *got) != fmt.Sprintf("%#v", *tt.want) {
-				t.Errorf("sent again: got %+v, want %+v", *got, *tt.want)
+// TestAgain: what is sent again is what was sent, but for the next owner.
+func TestAgain(t *testing.T) {
+	next, entry := NewOwner("k", "me:2"), QueueEntry{Round: 1, Since: 24}
+	for _, o := range []*Owner{NewOwner("k", "me:1"), NewReader("k", "me:1")} {
+		for _, since := range []int64{0, 23} {
+			for _, release := range []func() *Command{
+				func() *Command { return o.Release(17, since) }, func() *Command { return o.Yield(since) },
+			} {
+				got, want := release().Entering(next, entry).Again(), release()
+				if want.Again() != want || !slices.Equal(slices.Collect(got.Owners()), []string{"me:1"}) {
+					t.Errorf("sent again: %s, of %q", sent(got), slices.Collect(got.Owners()))
+				}
+				check.Equal(t, strings.TrimRight(sent(got), " ]"), strings.TrimRight(sent(want), " ]"), "sent again") // but for an empty word
 			}
-		})
+		}
 	}
 }
 

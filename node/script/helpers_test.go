@@ -25,7 +25,7 @@ func sent(c *Command) string {
 		return "nothing"
 	}
 	verbs := [...]string{"plain", "acquire", "register", "release", "force", "renew", "enter", "leave", "raise", "inspect"}
-	return fmt.Sprintf("%s, mode %d, of %v: %v, waits %v", verbs[c.verb], c.mode, c.name, c.args, c.waits)
+	return fmt.Sprintf("%s of %v: %v", verbs[c.verb], c.name, c.args)
 }
 
 // sentTo returns cmd as it goes to a master that is guarded, or is not.

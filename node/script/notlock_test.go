@@ -127,11 +127,11 @@ func TestSpoiltKeys(t *testing.T) {
 				before := contents(h)[key]
 				for range 2 {
 					if got := h.run(cmd); got.Outcome != Failed || got.Err == nil || !strings.Contains(got.Err.Error(), tt.fails) {
-						t.Errorf("%v, then verb %d, mode %d: got %+v, want an error with %q", tt.spoil, cmd.verb, cmd.mode, got, tt.fails)
+						t.Errorf("%v, then %s: got %+v, want an error with %q", tt.spoil, sent(cmd), got, tt.fails)
 					}
 				}
 				if after := contents(h)[key]; after != before {
-					t.Errorf("verb %d, mode %d: %v became %q", cmd.verb, cmd.mode, tt.spoil, after)
+					t.Errorf("%s: %v became %q", sent(cmd), tt.spoil, after)
 				}
 			})
 		}

@@ -60,7 +60,7 @@ func (o *Owner) Round(h HandOff) uint64 { return h.Round - o.from }
 
 // command begins a command. Its first argument is the owner.
 func (o *Owner) command(v verb) *Command {
-	c := &Command{verb: v, mode: o.Mode, name: o.name, key: o.Key, owner: o.ID}
+	c := &Command{verb: v, name: o.name, key: o.Key, owner: o.ID}
 	c.args = append(c.room[:0], o.id)
 	return c
 }
@@ -152,7 +152,6 @@ func (o *Owner) Yield(since int64) *Command { return o.release(nothing, since !=
 
 func (o *Owner) release(token any, waited bool) *Command {
 	c := o.command(releasing)
-	c.waits = waited
 	c.args = append(c.args, token)
 	if waited && o.Mode == Exclusive {
 		c.args = append(c.args, hasWaited)
