@@ -56,9 +56,6 @@ func (n *Node) longestSilence() time.Duration {
 	return longSilence
 }
 
-// checksDue reports whether the checks go in front of the next command.
-func (l *link) checksDue(now clock.Instant) bool { return now.Sub(l.checked) >= heartbeat }
-
 // putChecksFirstLocked puts the checks in front of batch, to be sent now.
 func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) []*call {
 	var first [len(checks)]*call

@@ -130,53 +130,41 @@ type Receiver interface {
 // more waits for the master than it answers in time. A release is kept all the same, and sent when
 // the master is back, unless Config.MaxLease has passed by then.
 func (n *Node) Send(cmd *script.Command, to Receiver, i int) {
-	var room [len(checks) + 1]*call // so that one call is written without an allocation
-	l, batch, why := n.put(cmd, to, i, room[:0])
-	switch {
-	case why != nil:
-		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
-	case l != nil:
-		n.writeClaimed(l, batch)
-	default:
-		n.wakeWriter()
-	}
+	n.Queue(cmd, to, i)
+	n.Flush()
 }
 
-// put takes cmd, or returns why the master gets none. If the caller may write it, put claims it, in the memory of room,
-// see claimLocked; otherwise it is queued, and l is nil.
-func (n *Node) put(cmd *script.Command, to Receiver, i int, room []*call) (l *link, batch []*call, why error) {
+// Queue is Send of a command that others follow at once: it is not written before Flush is called, so
+// that all are written together.
+func (n *Node) Queue(cmd *script.Command, to Receiver, i int) {
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	c, why := n.acceptLocked(cmd, to, i)
-	switch {
-	case why != nil:
-		return nil, nil, why
-	case n.canWriteDirectlyLocked() && len(n.queue) == 0:
-		l, batch = n.claimLocked(append(room, c))
-		return l, batch, nil
+	why := n.queueLocked(cmd, to, i)
+	n.mu.Unlock()
+	if why != nil {
+		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
 	}
-	n.queue = append(n.queue, c)
-	return nil, nil, nil
 }
 
-// acceptLocked makes the call of cmd, or returns why the master gets none.
-func (n *Node) acceptLocked(cmd *script.Command, to Receiver, i int) (c *call, why error) {
-	switch waiting := len(n.queue); {
+// queueLocked queues cmd, or returns why the master gets none.
+func (n *Node) queueLocked(cmd *script.Command, to Receiver, i int) (why error) {
+	waiting := len(n.queue)
+	switch {
 	case n.closing:
-		return nil, ErrClosed
+		return ErrClosed
 	case n.state == down && cmd.Repeats():
-		c = n.newCallLocked(cmd, to, i)
+		c := n.newCallLocked(cmd, to, i)
 		n.unacked.add(c)
 		n.freeCallLocked(c)
-		return nil, n.reason
+		return n.reason
 	case n.state == down:
-		return nil, n.reason
+		return n.reason
 	case waiting >= n.pace.room && cmd.Grants(), waiting >= mostRoom && !cmd.Repeats():
-		return nil, ErrBehind
+		return ErrBehind
 	}
-	c = n.newCallLocked(cmd, to, i)
+	c := n.newCallLocked(cmd, to, i)
 	c.sent = clock.Now()
-	return c, nil
+	n.queue = append(n.queue, c)
+	return nil
 }
 
 // Down reports whether the master is down, so that commands are answered Unsent at once.

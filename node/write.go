@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node/script"
 )
 
 // write writes what is queued until the connection breaks or the node closes.
@@ -36,35 +35,38 @@ func (n *Node) write(l *link) {
 
 // canWriteDirectlyLocked reports whether whoever sends a command writes it as well, which saves
 // waking the writer. It is so when the master has answered everything and may be sent any
-// command. The buffers on the way there are empty then, so the write does not block. What is queued
-// goes first, or with it.
-// Otherwise commands gather for the writer, and share a flush; and so they do until the writer
-// finds a single one, or the first of many callers would write alone each time.
+// command. The buffers on the way there are empty then, so the write does not block. Otherwise commands gather for
+// the writer, and share a flush; and so they do until the writer finds a single one, or the first of many callers
+// would write alone each time.
 func (n *Node) canWriteDirectlyLocked() bool {
 	l := n.link
 	return n.state == up && !l.writing && !l.crowded && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
 		l.inFlight.len()+len(l.resends)+n.unacked.len() == 0
 }
 
-// claimLocked puts calls in flight, after the checks if they are due, for the caller to write once it has let go of
-// Node.mu: see writeClaimed. canWriteDirectlyLocked must be true.
-func (n *Node) claimLocked(calls []*call) (l *link, batch []*call) {
-	l = n.link
-	l.writing = true
-	now := calls[len(calls)-1].sent
-	if l.checksDue(now) {
-		calls = n.putChecksFirstLocked(l, calls, now)
+// Flush writes what is queued, or wakes the writer if that may not be done at once.
+func (n *Node) Flush() {
+	var room [len(checks) + 1]*call // so that one call is written without an allocation
+	l, batch := n.claim(room[:0])
+	if l != nil {
+		l.send(batch)
 	}
-	n.markInFlightLocked(l, now, calls)
-	return l, calls
-}
-
-// writeClaimed writes what claimLocked returned.
-func (n *Node) writeClaimed(l *link, batch []*call) {
-	l.send(batch)
-	if n.wrote(l) {
+	if l == nil || n.wrote(l) {
 		n.wakeWriter()
 	}
+}
+
+// claim puts what is queued in flight, for the caller to write. l is nil if that is for the writer.
+func (n *Node) claim(room []*call) (l *link, batch []*call) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if k := len(n.queue); k == 0 || k > maxBatch || n.closing || !n.canWriteDirectlyLocked() {
+		return nil, nil
+	}
+	l, batch = n.link, append(room, n.queue...)
+	clear(n.queue)
+	n.queue = n.queue[:0]
+	return l, n.putInFlightLocked(l, batch, batch[len(batch)-1].sent)
 }
 
 // wrote notes that a caller has written to l, and reports whether there is more for the writer.
@@ -75,7 +77,12 @@ func (n *Node) wrote(l *link) (more bool) {
 	return len(n.queue) > 0 || n.closing || l.err != nil
 }
 
-func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
+// putInFlightLocked puts batch in flight, behind the checks if they are due, and returns all that is to be written.
+func (n *Node) putInFlightLocked(l *link, batch []*call, now clock.Instant) []*call {
+	if l.beatDue || now.Sub(l.checked) >= heartbeat {
+		batch = n.putChecksFirstLocked(l, batch, now)
+	}
+	l.writing = true
 	l.first = l.first || l.inFlight.len() == 0
 	for _, c := range batch {
 		c.sent = now
@@ -84,6 +91,7 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 	if !l.timerSet {
 		n.setTimerLocked(l, n.cfg.Timeout)
 	}
+	return batch
 }
 
 // send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
@@ -128,13 +136,8 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 		l.done = l.err != nil || n.closing && l.inFlight.len() == 0
 		return batch, due, l.done
 	}
-	l.writing, l.crowded = true, len(batch) > 1
-	now := clock.Now()
-	if beat || l.checksDue(now) {
-		batch = n.putChecksFirstLocked(l, batch, now)
-	}
-	n.markInFlightLocked(l, now, batch)
-	return batch, due, false
+	l.crowded = len(batch) > 1
+	return n.putInFlightLocked(l, batch, clock.Now()), due, false
 }
 
 // fillBatchLocked appends to batch what is to be written next, as far as there is room in the window.
@@ -172,40 +175,4 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) (_ []*call, due []deliver
 		}
 	}
 	return batch, due
-}
-
-// Queue is Send of a command that others follow at once: it is not written before Flush is called, so
-// that all are written together.
-func (n *Node) Queue(cmd *script.Command, to Receiver, i int) {
-	n.mu.Lock()
-	c, why := n.acceptLocked(cmd, to, i)
-	if c != nil {
-		n.queue = append(n.queue, c)
-	}
-	n.mu.Unlock()
-	if why != nil {
-		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
-	}
-}
-
-// Flush writes what is queued, or wakes the writer if that may not be done at once.
-func (n *Node) Flush() {
-	if l, batch := n.claimQueue(); l != nil {
-		n.writeClaimed(l, batch)
-	} else {
-		n.wakeWriter()
-	}
-}
-
-// claimQueue claims what is queued, see claimLocked; l is nil if it is for the writer.
-func (n *Node) claimQueue() (l *link, batch []*call) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if k := len(n.queue); k == 0 || k > maxBatch || n.closing || !n.canWriteDirectlyLocked() {
-		return nil, nil
-	}
-	calls := append(make([]*call, 0, len(checks)+len(n.queue)), n.queue...)
-	clear(n.queue)
-	n.queue = n.queue[:0]
-	return n.claimLocked(calls)
 }
