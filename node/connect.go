@@ -76,7 +76,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 // cutOff breaks the connection when the node closes and has waited for long enough.
 func (n *Node) cutOff(l *link) {
 	n.mu.Lock()
-	l.failLocked(ErrClosed)
+	l.giveUpLocked(ErrClosed)
 	n.mu.Unlock()
 	l.sever()
 }
@@ -128,19 +128,13 @@ func (n *Node) logDownLocked(err error) {
 // was up by then.
 func (n *Node) serve(l *link) (wasUp bool, err error) {
 	readerDone := make(chan struct{})
-	// Goroutines: the reader, which serve waits for. It ends when the connection fails or is
-	// severed, or with the last answer after the writer has finished.
+	// Goroutines: the reader, which serve waits for. It ends when the connection fails or is severed.
 	go func() {
 		defer close(readerDone)
 		n.read(l)
 	}()
 	n.write(l)
-	n.mu.Lock()
-	answered := l.inFlight.len() == 0
-	n.mu.Unlock()
-	if answered {
-		l.sever() // the reader has nothing to wait for
-	}
+	l.sever()
 	<-readerDone
 	l.unhook()
 	l.close()

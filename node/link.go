@@ -38,21 +38,13 @@ type link struct {
 	timerSet   bool
 	timerDue   clock.Instant // when it is to run
 	ranLate    bool          // it ran much later when it did last
-	done       bool          // nothing is written any more
-	dead       bool          // nothing can be read any more
-	err        error         // why the connection is given up
+	err        error         // why the connection is given up: nothing more is written or read
 	broken     chan struct{} // closed when err is set
 	unhook     func() bool   // from the end of the node's context
 }
 
-// giveUpLocked gives the connection up, and nothing more is read from it. Node.mu must be held.
+// giveUpLocked gives the connection up. Node.mu must be held.
 func (l *link) giveUpLocked(err error) {
-	l.dead = true
-	l.failLocked(err)
-}
-
-// failLocked gives the connection up. Node.mu must be held.
-func (l *link) failLocked(err error) {
 	if l.err == nil {
 		l.err = err
 		close(l.broken)
@@ -95,7 +87,7 @@ func (n *Node) timeOutCalls(l *link) {
 		oldest := now.Sub(calls[0].sent)
 		if !starved && !again {
 			if failed = oldest >= hopeless*n.cfg.Timeout; failed {
-				l.failLocked(ErrTimeout)
+				l.giveUpLocked(ErrTimeout)
 				n.pace.hopeless()
 			}
 			if silent := l.silent(now); silent >= n.cfg.Timeout {

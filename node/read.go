@@ -13,22 +13,19 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// read delivers answers until the connection breaks or is given up for what it answered, or until
-// everything is answered and nothing will be written any more.
+// read delivers answers until the connection breaks or is given up.
 func (n *Node) read(l *link) {
 	var due []delivery
 	for {
 		reply, err := l.receive() // timeOutCalls bounds the wait
 		n.mu.Lock()
 		due = n.receiveLocked(l, due[:0], reply, err)
-		dead, finished := l.dead, l.done && l.inFlight.len() == 0
+		over := l.err != nil
 		n.mu.Unlock()
 		deliver(due)
 		clear(due) // so that it keeps nothing alive
-		if dead {
+		if over {
 			l.sever() // whoever is held up by writing to it, since nobody reads
-		}
-		if dead || finished {
 			return
 		}
 	}

@@ -133,8 +133,7 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 	}
 	beat := l.beatDue && l.err == nil && !n.closing
 	if len(batch) == 0 && !beat {
-		l.done = l.err != nil || n.closing && l.inFlight.len() == 0
-		return batch, due, l.done
+		return batch, due, l.err != nil || n.closing && l.inFlight.len() == 0
 	}
 	l.crowded = len(batch) > 1
 	return n.putInFlightLocked(l, batch, clock.Now()), due, false
