@@ -91,7 +91,7 @@ func (n *Node) beat(l *link) {
 	case n.state == down:
 		l.beat.Reset(heartbeat) // it has yet to answer what it was sent
 		return
-	case l.mayBeGuarded || n.clockCheck.unsteady(): // the log and Notify tell when that ends
+	case l.guarded || n.clockCheck.unsteady(): // the log and Notify tell when that ends
 	case does == Waiting:
 		pause = waitingBeat
 	case does == Idle:

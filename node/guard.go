@@ -9,8 +9,8 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// guardEnd returns when the master may grant holds again, and whether that may be in the
-// future. told is when the answer came in which the process said how old it is.
+// guardEnd returns from when on the master may grant holds. told is when the answer came in which the process said
+// how old it is.
 //
 // The age counts on by our clock from told: between the question and the answer the process
 // may have been frozen. It is up to a second too great, hence one second more. What this node saw
@@ -24,24 +24,24 @@ import (
 // for as long as it has replicas, and for repl-backlog-ttl after that, an hour. Redis 7 says the
 // same after a restart from a dump that it wrote while it had replicas, and INFO may be the same in
 // every other field too, see docs/changes.md. Either costs a client that starts one guard at this master.)
-func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, mayBeGuarded bool) {
+func (n *Node) guardEnd(id *identity, told clock.Instant) clock.Instant {
 	last := n.previous.id
 	met := last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)
 	if id.run != "" && (met && last.promoted || n.replicaRun == id.run) {
 		id.promoted = true // as this node knows even if the process does not say so
 	}
 	if n.cfg.Guard <= 0 {
-		return told, false
+		return told
 	}
 	guard := wholeGuard(n.cfg.Guard)
 	if id.err != nil {
-		return told.Add(script.Never / 2), true
+		return told.Add(script.Never / 2)
 	}
 	age := id.uptime
 	if id.promoted && !met {
 		age = 0
 	}
-	end = told.Add(guard - age)
+	end := told.Add(guard - age)
 	seen := end
 	switch last.run {
 	case "":
@@ -53,7 +53,7 @@ func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, ma
 	if told.Left(seen) > told.Left(end) {
 		end = seen
 	}
-	return end, true
+	return end
 }
 
 // wholeGuard is guard with what is added to it: see guardEnd.
@@ -75,8 +75,7 @@ func (n *Node) logUpLocked(l *link) {
 	}
 	n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUp, RunID: l.id.run, Guard: left})
 	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
-	if left > 0 {
-		l.guardLogged = true
+	if l.guarded = left > 0; l.guarded {
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGuarded, Guard: left, Err: l.guardedError(left)})
 		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))
 	}
@@ -90,21 +89,21 @@ func (n *Node) logUpLocked(l *link) {
 // runs: in the process this connection was made to, which only grows older.
 func (n *Node) applyGuardLocked(due []delivery, l *link, batch []*call) (rest []*call, _ []delivery) {
 	left := time.Duration(0)
-	if l.mayBeGuarded {
+	if l.guarded {
 		left = l.guardLeft()
 	}
-	if l.mayBeGuarded && left <= 0 {
-		l.mayBeGuarded = false
-		if l.guardLogged {
+	if l.guarded && left <= 0 {
+		l.guarded = false
+		if n.state == up { // else logUpLocked will say so
 			n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGranting})
 			n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
 		}
 	}
-	if !l.mayBeGuarded && !n.clockCheck.unsteady() {
+	if !l.guarded && !n.clockCheck.unsteady() {
 		return batch, due
 	}
 	for _, c := range batch {
-		if l.mayBeGuarded && c.cmd.Grants() {
+		if l.guarded && c.cmd.Grants() {
 			ask := c.cmd.Registering()
 			if ask == nil {
 				due = c.answer(due, script.Answer{Outcome: script.Unsent, Err: l.guardedError(left)})

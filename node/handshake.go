@@ -84,7 +84,8 @@ func (n *Node) handshake(l *link) error {
 		return err
 	}
 	n.warnIfRefused(connection)
-	l.guardEnds, l.mayBeGuarded = n.guardEnd(&l.id, told)
+	l.guardEnds = n.guardEnd(&l.id, told)
+	l.guarded = told.Left(l.guardEnds) > 0
 	if l.began = told.Add(-l.id.uptime); l.id.promoted {
 		l.began = told
 	}

@@ -13,12 +13,11 @@ import (
 type link struct {
 	*wire
 	peer
-	db           int           // number of its database, -1 if the master does not say
-	began        clock.Instant // since when the process has been a master, as far as it says
-	mayBeGuarded bool          // guardEnds may be in the future
-	guardLogged  bool          // it was logged that the master grants nothing yet
-	words        []any         // room for a command that is written: of whoever writes
-	prefix       script.Prefix // of names that are written
+	db      int           // number of its database, -1 if the master does not say
+	began   clock.Instant // since when the process has been a master, as far as it says
+	guarded bool          // until it is noticed that guardEnds has passed
+	words   []any         // room for a command that is written: of whoever writes
+	prefix  script.Prefix // of names that are written
 
 	// The rest is guarded by Node.mu.
 	writing    bool             // somebody writes to conn

@@ -230,8 +230,7 @@ func (p *probe) identify(context.Context) error {
 		return err
 	}
 	p.facts.Promoted = id.promoted
-	end, _ := p.node.guardEnd(&id, told)
-	p.facts.Guard = max(0, clock.Until(end))
+	p.facts.Guard = max(0, clock.Until(p.node.guardEnd(&id, told)))
 	if err := id.check(); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func (n *Node) write(l *link) {
 // would write alone each time.
 func (n *Node) canWriteDirectlyLocked() bool {
 	l := n.link
-	return n.state == up && !l.writing && !l.crowded && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
+	return n.state == up && !l.writing && !l.crowded && !l.guarded && !n.clockCheck.unsteady() && l.err == nil &&
 		l.inFlight.len()+len(l.resends)+n.unacked.len() == 0
 }
 
