@@ -51,7 +51,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{wire: w, prefix: n.cfg.Prefix, broken: make(chan struct{})}
+	l := &link{wire: w, broken: make(chan struct{})}
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()
@@ -59,7 +59,6 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 		n.cfg.Registry.left(n, l.id.run)
 		return nil, n.normalize(err)
 	}
-	n.answered.Store(true)
 	n.warnOfCertificates(w)
 	n.mu.Lock()
 	n.link = l
@@ -96,7 +95,6 @@ func (n *Node) goDown(err error) {
 func (n *Node) goDownLocked(due []delivery, err error) []delivery {
 	n.logDownLocked(err)
 	n.state, n.reason = down, err
-	n.down.Store(true)
 	n.notifyLocked()
 	if n.closing && n.link == nil {
 		n.cancel()

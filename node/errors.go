@@ -167,9 +167,9 @@ func normalize(err error) error {
 	return err
 }
 
-// normalize is normalize for a master that may have answered before, on a port like this one.
+// normalize is normalize for a master that may have told its time before, on a port like this one.
 func (n *Node) normalize(err error) error {
-	if err = normalize(err); errors.Is(err, errHungUpFirst) && n.answered.Load() {
+	if err = normalize(err); errors.Is(err, errHungUpFirst) && n.lastTime.Load() != nil {
 		return errHungUp
 	}
 	return err

@@ -123,13 +123,13 @@ func TestABatchIsWrittenAtOnce(t *testing.T) {
 					conn = newFramedConn(holding(t.Context(), w), c, false)
 				}
 				w.conn = redis.NewConn(conn, 0, 0)
-				l := &link{wire: w}
+				n, l := new(Node), &link{wire: w}
 				for range 2 {
 					batch := make([]*call, calls)
 					for i := range batch {
 						batch[i] = &call{cmd: script.NewOwner(strings.Repeat("k", length), "me:1").Acquire(lease, 1)}
 					}
-					l.send(batch)
+					n.send(l, batch)
 				}
 				return c
 			}

@@ -34,14 +34,14 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	if guarded.Left != want || guarded.Why != nil {
 		t.Errorf("acquire: got left %v (%v), want %v", guarded.Left, guarded.Why, want)
 	}
-	check.Equal(t, n.Guard(), want, "Guard")
+	check.Equal(t, n.GuardOf(guard), want, "GuardOf")
 }
 
 // wantGrants checks that an acquire is granted, by a master that may be in use.
 func wantGrants(t *testing.T, n *Node) {
 	t.Helper()
 	want(t, "acquire when the guard is over", sendAndWait(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1)), script.Done)
-	check.Equal(t, n.Guard(), 0, "Guard when it is over")
+	check.Equal(t, n.GuardOf(guard), 0, "GuardOf when it is over")
 }
 
 // TestGuard: a young master grants nothing until exactly when it said.
@@ -75,7 +75,7 @@ func TestGuardEndsForAll(t *testing.T) {
 				time.Sleep(550 * time.Millisecond)
 				n := start(t, cfg)
 				synctest.Wait()
-				if end := time.Now().Add(n.Guard()); !end.Equal(want) {
+				if end := time.Now().Add(n.GuardOf(guard)); !end.Equal(want) {
 					t.Errorf("the guard ends %v later than it should", end.Sub(want))
 				}
 				n.Close() // a client has one node for a process
@@ -106,7 +106,7 @@ func TestGuardAfterSeenRestart(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		reconnect(t, m, n)
 		wantGuarded(t, n, guardWithDrift-time.Since(noticed))
-		time.Sleep(n.Guard())
+		time.Sleep(n.GuardOf(guard))
 		wantGrants(t, n)
 	})
 }
@@ -125,7 +125,7 @@ func TestGuardOfFrozen(t *testing.T) {
 			time.Sleep(frozen)
 			m.Thaw()
 			waitUntil(t, time.Second, n.isUp)
-			if got := time.Since(begin) + n.Guard(); got < guardWithDrift-time.Second {
+			if got := time.Since(begin) + n.GuardOf(guard); got < guardWithDrift-time.Second {
 				t.Errorf("granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
 			}
 		})
@@ -248,7 +248,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		m.SetRole("master")
 		waitUntil(t, lastRetry*3/2, n.isUp)
 		seen := time.Now()
-		left := n.Guard()
+		left := n.GuardOf(guard)
 		if left < guardWithDrift-time.Millisecond || left > guardWithDrift {
 			t.Fatalf("guard: got %v, want %v", left, guardWithDrift)
 		}
@@ -265,7 +265,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		waitUntil(t, time.Second, n.Down)
 		m.SetRole("master")
 		waitUntil(t, lastRetry*3/2, n.isUp)
-		if got := n.Guard(); got < guardWithDrift-time.Millisecond {
+		if got := n.GuardOf(guard); got < guardWithDrift-time.Millisecond {
 			t.Errorf("guard: got %v, want %v", got, guardWithDrift)
 		}
 	})

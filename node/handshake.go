@@ -105,7 +105,7 @@ func (n *Node) handshake(l *link) error {
 		return err
 	}
 	n.restarted = n.restarted || n.previous.id.run != "" && n.previous.id.run != l.id.run
-	n.previous, n.replicaRun = peer{}, ""
+	n.replicaRun = ""
 	return nil
 }
 

@@ -17,7 +17,6 @@ type link struct {
 	began   clock.Instant // since when the process has been a master, as far as it says
 	guarded bool          // until it is noticed that guardEnds has passed
 	words   []any         // room for a command that is written: of whoever writes
-	prefix  script.Prefix // of names that are written
 
 	// The rest is guarded by Node.mu.
 	writing    bool             // somebody writes to conn

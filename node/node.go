@@ -88,8 +88,6 @@ type Node struct {
 	roundTrip atomic.Int64               // bound on a round trip, 0 without a connection
 	left      atomic.Int32               // calls of the pool that nobody waits for, see lend
 	ending    [2]time.Time               // when the certificates end that were warned of; keepConnected's own
-	down      atomic.Bool                // state is down
-	answered  atomic.Bool                // there was a connection
 }
 
 // New starts to connect to a master, in the background.
@@ -168,13 +166,14 @@ func (n *Node) queueLocked(cmd *script.Command, to Receiver, i int) (why error) 
 }
 
 // Down reports whether the master is down, so that commands are answered Unsent at once.
-func (n *Node) Down() bool { return n.down.Load() }
+func (n *Node) Down() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.state == down
+}
 
-// Guard returns for how long the master grants no holds yet. It is zero when the master does
-// grant them, and when it cannot be reached.
-func (n *Node) Guard() time.Duration { return n.GuardOf(n.cfg.Guard) }
-
-// GuardOf is Guard for a client with another guard, as far as this one has one: else it does not know.
+// GuardOf returns for how long the master grants no holds yet to a client with that guard. It is zero when the
+// master does grant them, and when that is not known: it cannot be reached, or this client has no guard.
 func (n *Node) GuardOf(guard time.Duration) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

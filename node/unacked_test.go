@@ -86,7 +86,7 @@ func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	n.unacked.add(n.newCallLocked(ownerNumber(0).Leave(2), nil, 0))
 	last := ownerNumber(0).Leave(1)
 	later := n.newCallLocked(last, nil, 0) // which waits
-	resent, _ := n.fillBatchLocked(&link{}, nil)
+	resent := n.fillBatchLocked(&link{}, nil)
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
 	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].cmd != last {
 		t.Errorf("%d resent, kept: %+v; want the later one", len(resent), list)
@@ -243,8 +243,8 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 	queued := slices.Clone(n.queue)
 	l := &link{}
-	batch, _ := n.fillBatchLocked(l, nil)
-	rest, _ := n.fillBatchLocked(l, nil)
+	batch := n.fillBatchLocked(l, nil)
+	rest := n.fillBatchLocked(l, nil)
 	if len(batch) != maxBatch || len(rest) != 10 || !slices.Equal(append(batch, rest...), queued) {
 		t.Errorf("batches of %d and %d calls, want all in order, %d and 10", len(batch), len(rest), maxBatch)
 	}

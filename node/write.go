@@ -20,7 +20,7 @@ func (n *Node) write(l *link) {
 			return
 		}
 		if len(batch) > 0 {
-			l.send(batch)
+			n.send(l, batch)
 			continue
 		}
 		select {
@@ -49,7 +49,7 @@ func (n *Node) Flush() {
 	var room [len(checks) + 1]*call // so that one call is written without an allocation
 	l, batch := n.claim(room[:0])
 	if l != nil {
-		l.send(batch)
+		n.send(l, batch)
 	}
 	if l == nil || n.wrote(l) {
 		n.wakeWriter()
@@ -96,10 +96,10 @@ func (n *Node) putInFlightLocked(l *link, batch []*call, now clock.Instant) []*c
 
 // send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
 // to write to, which the reader notices.
-func (l *link) send(batch []*call) {
+func (n *Node) send(l *link, batch []*call) {
 	l.gather(true)
 	for _, c := range batch {
-		l.words = l.prefix.Words(l.words[:0], c.cmd, c.guarded)
+		l.words = n.cfg.Prefix.Words(l.words[:0], c.cmd, c.guarded)
 		_ = l.request(c.cmd.Longest(), l.words)
 		clear(l.words) // so that it keeps nothing alive
 	}
@@ -124,13 +124,10 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 	}
 	batch = last[:0]
 	if l.err == nil {
-		batch, due = n.fillBatchLocked(l, batch)
+		due = n.comeUpLocked(l)
+		batch = n.fillBatchLocked(l, batch)
 	}
 	batch, due = n.applyGuardLocked(due, l, batch)
-	if n.restarted && n.state == up {
-		n.restarted = false
-		due = n.observedLocked(due, Observer.Restarted)
-	}
 	beat := l.beatDue && l.err == nil && !n.closing
 	if len(batch) == 0 && !beat {
 		return batch, due, l.err != nil || n.closing && l.inFlight.len() == 0
@@ -139,25 +136,31 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 	return n.putInFlightLocked(l, batch, clock.Now()), due, false
 }
 
-// fillBatchLocked appends to batch what is to be written next, as far as there is room in the window.
-//
-// First come the releases that were not acknowledged when the connection was made, and only
-// when the master has answered them is it up: so releases cannot pile up at a master that
-// answers handshakes and nothing else. Those that were added meanwhile, or have waited for too long,
-// come next, before anything that waits.
-func (n *Node) fillBatchLocked(l *link, batch []*call) (_ []*call, due []delivery) {
-	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
-	idle := l.inFlight.len() == 0
-	if n.state != up && idle && len(l.resends) == 0 {
-		n.state, n.reason = up, nil
-		n.down.Store(false)
-		n.logUpLocked(l)
-		n.notifyLocked()
+// comeUpLocked notes that the master is up, if it has answered all that it was sent, and returns what is to be told
+// then. What it must have answered are the releases that were not acknowledged when the connection was made: so
+// releases cannot pile up at a master that answers handshakes and nothing else.
+func (n *Node) comeUpLocked(l *link) (due []delivery) {
+	if n.state == up || l.inFlight.len()+len(l.resends) > 0 {
+		return nil
 	}
+	n.state, n.reason = up, nil
+	n.logUpLocked(l)
+	n.notifyLocked()
+	if n.restarted {
+		n.restarted = false
+		due = n.observedLocked(nil, Observer.Restarted)
+	}
+	return due
+}
+
+// fillBatchLocked appends to batch what is to be written next, as far as there is room in the window: first the
+// releases that are to be sent again, then what waits.
+func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
+	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
 	if n.state == up && len(l.resends) == 0 {
 		l.resends = n.unacked.takeAll()
 	}
-	if n.state == up || idle {
+	if n.state == up || l.inFlight.len() == 0 {
 		k := min(len(l.resends), room)
 		for _, r := range l.resends[:k] {
 			c := n.newCallLocked(r.cmd, nil, 0)
@@ -173,5 +176,5 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) (_ []*call, due []deliver
 			n.pace.tookAll()
 		}
 	}
-	return batch, due
+	return batch
 }
