@@ -93,7 +93,7 @@ func connect(fleet *redlocktest.Fleet, pools []*redis.Pool, cfg node.Config) *Ma
 	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
 	nodes := make([]*node.Node, len(pools))
 	for i, pool := range pools {
-		cfg.Name, cfg.Pool = fleet.Master(i).Name(), pool
+		cfg.Index, cfg.Name, cfg.Pool = i, fleet.Master(i).Name(), pool
 		nodes[i] = node.New(cfg)
 	}
 	return New(nodes, cfg.Logger, cfg.Trace)

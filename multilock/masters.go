@@ -83,8 +83,8 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	m.owners = newOwners(all.ID)
 	m.nextSlot.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.watchdog = newWatchdog(m)
-	for i, n := range nodes {
-		n.Observe(m, i)
+	for _, n := range nodes {
+		n.Observe(m)
 	}
 	return m
 }

@@ -192,6 +192,6 @@ func (o *owners) all(is func(*driver) bool) (list []*driver) {
 // client that has gone, one of its commands was carried out after all: it is released there.
 func (m *Masters) releaseStray(i int, key string, a script.Answer) {
 	if a.Outcome == script.Refused && m.All.Ours(a.Holder) && m.owners.find(a.Holder) == nil {
-		m.All.Nodes[i].Send(script.ReleaseOfAny(key, a.Holder), poll.Nobody{}, i)
+		m.All.Nodes[i].Send(script.ReleaseOfAny(key, a.Holder), poll.Nobody{})
 	}
 }

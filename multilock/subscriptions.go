@@ -55,8 +55,8 @@ func (m *Masters) subscribe() {
 		return
 	}
 	m.subs.begun = true
-	for i, n := range m.All.Nodes {
-		n.Subscribe(m.All.ID, m, i)
+	for _, n := range m.All.Nodes {
+		n.Subscribe(m.All.ID, m)
 	}
 }
 
@@ -89,7 +89,7 @@ func (m *Masters) releaseUnknown(i int, h script.HandOff) {
 		return
 	}
 	strays.Add(1)
-	n.Send(script.ReleaseOfAny(h.Key, h.Owner), poll.Receiver(func(int, script.Answer) { strays.Add(-1) }), i)
+	n.Send(script.ReleaseOfAny(h.Key, h.Owner), poll.Receiver(func(int, script.Answer) { strays.Add(-1) }))
 }
 
 // Freed implements [node.Subscriber].

@@ -60,7 +60,7 @@ func (n *Node) longestSilence() time.Duration {
 func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) []*call {
 	var first [len(checks)]*call
 	for i, cmd := range checks {
-		first[i] = n.newCallLocked(cmd, nil, 0)
+		first[i] = n.newCallLocked(cmd, nil)
 	}
 	l.checked, l.silence, l.beatDue = now, n.drawSilence(), false
 	l.beat.Reset(heartbeat)
@@ -71,7 +71,7 @@ func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) [
 // it may.
 func (n *Node) beat(l *link) {
 	n.mu.Lock()
-	to, compose, i := n.observer, n.compose, n.place
+	to, compose := n.observer, n.compose
 	due := compose != nil && n.link == l && clock.Until(l.notesDue) <= 0
 	n.mu.Unlock()
 	does := Holding
@@ -80,7 +80,7 @@ func (n *Node) beat(l *link) {
 	}
 	var notes []Note
 	if due {
-		notes = compose(i)
+		notes = compose(n.cfg.Index)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -106,7 +106,7 @@ func (n *Node) beat(l *link) {
 		return
 	}
 	for _, note := range notes {
-		c := n.newCallLocked(note.Cmd, note.To, i)
+		c := n.newCallLocked(note.Cmd, note.To)
 		c.sent, l.notesDue = now, now.Add(n.noteEvery())
 		n.queue = append(n.queue, c)
 	}

@@ -16,7 +16,7 @@ import (
 func attended(t *testing.T, cfg Config, does Activity) *Node {
 	t.Helper()
 	n := started(t, cfg)
-	n.Observe(&recorder{does: does}, 7)
+	n.Observe(&recorder{does: does})
 	return n
 }
 
@@ -76,7 +76,7 @@ func TestBeatsOfManyClientsSpread(t *testing.T) {
 		const clients = 100
 		for range clients {
 			n := start(t, cfg)
-			n.Observe(&recorder{does: Idle}, 7)
+			n.Observe(&recorder{does: Idle})
 		}
 		time.Sleep(11 * time.Second)
 		most, total := int64(0), int64(0)

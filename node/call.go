@@ -9,7 +9,6 @@ import (
 type call struct {
 	cmd *script.Command
 	to  Receiver // nil: nobody waits for the answer, or it was given
-	i   int
 
 	number   uint64        // among all calls of the node, in the order of their Sends
 	sent     clock.Instant // while it waits: when it came
@@ -20,7 +19,7 @@ type call struct {
 // maxFree bounds the calls that are kept for reuse.
 const maxFree = 1024
 
-func (n *Node) newCallLocked(cmd *script.Command, to Receiver, i int) *call {
+func (n *Node) newCallLocked(cmd *script.Command, to Receiver) *call {
 	var c *call
 	if last := len(n.free) - 1; last >= 0 {
 		c, n.free = n.free[last], n.free[:last]
@@ -28,7 +27,7 @@ func (n *Node) newCallLocked(cmd *script.Command, to Receiver, i int) *call {
 		c = new(call)
 	}
 	n.calls++
-	c.cmd, c.to, c.i, c.number = cmd, to, i, n.calls
+	c.cmd, c.to, c.number = cmd, to, n.calls
 	return c
 }
 
@@ -43,7 +42,6 @@ func (n *Node) freeCallLocked(c *call) {
 // delivery is an answer that is delivered once no lock is held, or something to tell then.
 type delivery struct {
 	to     Receiver
-	i      int
 	answer script.Answer
 	tell   func() // nil: it is an answer
 }
@@ -53,17 +51,17 @@ func (c *call) answer(due []delivery, a script.Answer) []delivery {
 	if c.to == nil {
 		return due
 	}
-	due = append(due, delivery{to: c.to, i: c.i, answer: a})
+	due = append(due, delivery{to: c.to, answer: a})
 	c.to = nil
 	return due
 }
 
-func deliver(due []delivery) {
+func (n *Node) deliver(due []delivery) {
 	for _, d := range due {
 		if d.tell != nil {
 			d.tell()
 		} else {
-			d.to.Answer(d.i, d.answer)
+			d.to.Answer(n.cfg.Index, d.answer)
 		}
 	}
 }

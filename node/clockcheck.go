@@ -145,7 +145,7 @@ func (n *Node) startClockCheck(id identity, asked, told clock.Instant, reply any
 	}
 	due = n.addSampleLocked(due, asked, told, reply)
 	n.mu.Unlock()
-	deliver(due)
+	n.deliver(due)
 }
 
 // addSampleLocked takes in the answer to a TIME.

@@ -88,7 +88,7 @@ func (n *Node) goDown(err error) {
 		due = n.goDownLocked(nil, err)
 	}
 	n.mu.Unlock()
-	deliver(due)
+	n.deliver(due)
 }
 
 // goDownLocked answers everything that waits to be written, and appends that to due.
@@ -158,7 +158,7 @@ func (n *Node) serve(l *link) (wasUp bool, err error) {
 	}
 	due := n.abandonLocked(nil, lost, script.Answer{Outcome: script.Unknown, Err: l.err})
 	n.mu.Unlock()
-	deliver(due)
+	n.deliver(due)
 	return wasUp, l.err
 }
 

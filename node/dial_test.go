@@ -239,7 +239,7 @@ func TestConnectionsThatLackAnInterface(t *testing.T) {
 			cfg.Logger = log.logger()
 			cfg.Pool = withWrappedConns(cfg.Pool, wrap)
 			n := start(t, cfg)
-			n.Subscribe("a", new(recorder), 7)
+			n.Subscribe("a", new(recorder))
 			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, errConn.Error())
 			time.Sleep(10 * time.Second)
 			n.Close()

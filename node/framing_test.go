@@ -267,7 +267,7 @@ func TestPanicOfAConnection(t *testing.T) {
 				return nil
 			}})
 			n := start(t, cfg)
-			n.Subscribe("a", new(recorder), 7)
+			n.Subscribe("a", new(recorder))
 			got := sendAndWait(n, script.Inspect("k"))
 			if at != "SUBSCRIBE" && !contains(got.Err, "makeslice") {
 				t.Errorf("inspect: got %v (%v), want the reason", got.Outcome, got.Err)

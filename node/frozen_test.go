@@ -162,7 +162,7 @@ func TestHeldUpWrite(t *testing.T) {
 			}
 			stuck.Store(true)
 			held := &pending{sent: time.Now(), done: make(chan struct{})}
-			go n.Send(script.NewOwner("k", id("me:1")).Acquire(lease, 1), held, 7)
+			go n.Send(script.NewOwner("k", id("me:1")).Acquire(lease, 1), held)
 			synctest.Wait()
 			next := send(n, script.Inspect("k"))
 			if before != nil {

@@ -131,7 +131,7 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 func queued(n *Node, cmds ...*script.Command) (sent []*pending) {
 	for _, cmd := range cmds {
 		p := &pending{sent: time.Now(), done: make(chan struct{})}
-		n.Queue(cmd, p, 7)
+		n.Queue(cmd, p)
 		sent = append(sent, p)
 	}
 	return sent

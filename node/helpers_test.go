@@ -36,6 +36,7 @@ func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
 		fleet := redlocktest.Start(t, 1)
 		m := fleet.Master(0)
 		f(t, m, Config{
+			Index:    7,
 			Name:     m.Name(),
 			Pool:     fleet.Pools()[0],
 			Timeout:  timeout,
@@ -101,7 +102,7 @@ type pending struct {
 // send sends cmd and does not wait.
 func send(n *Node, cmd *script.Command) *pending {
 	p := &pending{sent: time.Now(), done: make(chan struct{})}
-	n.Send(cmd, p, 7)
+	n.Send(cmd, p)
 	return p
 }
 

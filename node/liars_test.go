@@ -282,7 +282,7 @@ func TestSubscriptionThatBreaksAtOnce(t *testing.T) {
 		var log logRecorder
 		cfg.Logger = log.logger()
 		n := started(t, cfg)
-		n.Subscribe("a", new(recorder), 7)
+		n.Subscribe("a", new(recorder))
 		for run := 1; run <= 2; run++ {
 			time.Sleep(5 * time.Second)
 			mu.Lock()
@@ -316,7 +316,7 @@ func TestLongMessage(t *testing.T) {
 		var log logRecorder
 		cfg.Logger = log.logger()
 		n, d := started(t, cfg), new(recorder)
-		n.Subscribe("a", d, 7)
+		n.Subscribe("a", d)
 		d.want(t, "after Subscribe", "subscribed true")
 		publish(t, m, "redlock_wake:a", strings.Repeat("x", 1e6))
 		time.Sleep(2 * time.Second)

@@ -108,7 +108,7 @@ func (n *Node) timeOutCalls(l *link) {
 		n.setTimerLocked(l, next)
 	}
 	n.mu.Unlock()
-	deliver(due)
+	n.deliver(due)
 	if failed {
 		l.sever()
 	}

@@ -167,18 +167,24 @@ func (l *load) send(cmd *script.Command) bool {
 	l.sent = append(l.sent, time.Now())
 	i, before := len(l.sent)-1, l.by[script.Unsent]
 	l.mu.Unlock()
-	l.n.Send(cmd, l, i)
+	l.n.Send(cmd, loaded{l, i})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.by[script.Unsent] > before
 }
 
-func (l *load) Answer(i int, a script.Answer) {
+// loaded takes the answer to the i-th command.
+type loaded struct {
+	*load
+	i int
+}
+
+func (l loaded) Answer(_ int, a script.Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--
 	l.by[a.Outcome]++
-	l.slowest = max(l.slowest, time.Since(l.sent[i]))
+	l.slowest = max(l.slowest, time.Since(l.sent[l.i]))
 }
 
 // heap returns what is in use.

@@ -17,6 +17,7 @@ import (
 
 // Config says how to reach one master.
 type Config struct {
+	Index  int           // among the masters of the client: callers are told it with all that the master says
 	Name   string        // in errors and logs
 	Pool   *redis.Pool   // provides the node's connections
 	Prefix script.Prefix // that names have at the master, and not here
@@ -79,7 +80,6 @@ type Node struct {
 	clockCheck   clockCheck         // of the process last connected to
 	subscription *subscription      // nil until Subscribe
 	observer     Observer           // nil until Observe
-	place        int                // of the master among those of the client
 	restarted    bool               // the observer is to be told so once the master is up
 	compose      func(i int) []Note // see Present, nil until then
 	notified     []chan<- struct{}  // by Notify
@@ -116,41 +116,41 @@ func (n *Node) Prefix() script.Prefix { return n.cfg.Prefix }
 
 // Receiver takes the answers to the commands of a fan-out.
 type Receiver interface {
-	// Answer is called exactly once for each Send: within about Config.Timeout, or twice that
+	// Answer is called exactly once for each Send, with Config.Index: within about Config.Timeout, or twice that
 	// where the master is slow or the connection breaks. It may be called before Send returns, and
 	// must not block.
 	Answer(i int, a script.Answer)
 }
 
-// Send sends cmd, and calls to.Answer(i, …) exactly once with the answer.
+// Send sends cmd, and calls to.Answer exactly once with the answer.
 //
 // Send does not block. While the master is down the answer is Unsent, at once, and so it is where
 // more waits for the master than it answers in time. A release is kept all the same, and sent when
 // the master is back, unless Config.MaxLease has passed by then.
-func (n *Node) Send(cmd *script.Command, to Receiver, i int) {
-	n.Queue(cmd, to, i)
+func (n *Node) Send(cmd *script.Command, to Receiver) {
+	n.Queue(cmd, to)
 	n.Flush()
 }
 
 // Queue is Send of a command that others follow at once: it is not written before Flush is called, so
 // that all are written together.
-func (n *Node) Queue(cmd *script.Command, to Receiver, i int) {
+func (n *Node) Queue(cmd *script.Command, to Receiver) {
 	n.mu.Lock()
-	why := n.queueLocked(cmd, to, i)
+	why := n.queueLocked(cmd, to)
 	n.mu.Unlock()
 	if why != nil {
-		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
+		to.Answer(n.cfg.Index, script.Answer{Outcome: script.Unsent, Err: why})
 	}
 }
 
 // queueLocked queues cmd, or returns why the master gets none.
-func (n *Node) queueLocked(cmd *script.Command, to Receiver, i int) (why error) {
+func (n *Node) queueLocked(cmd *script.Command, to Receiver) (why error) {
 	waiting := len(n.queue)
 	switch {
 	case n.closing:
 		return ErrClosed
 	case n.state == down && cmd.Repeats():
-		c := n.newCallLocked(cmd, to, i)
+		c := n.newCallLocked(cmd, to)
 		n.unacked.add(c)
 		n.freeCallLocked(c)
 		return n.reason
@@ -159,7 +159,7 @@ func (n *Node) queueLocked(cmd *script.Command, to Receiver, i int) (why error) 
 	case waiting >= n.pace.room && cmd.Grants(), waiting >= mostRoom && !cmd.Repeats():
 		return ErrBehind
 	}
-	c := n.newCallLocked(cmd, to, i)
+	c := n.newCallLocked(cmd, to)
 	c.sent = clock.Now()
 	n.queue = append(n.queue, c)
 	return nil

@@ -32,20 +32,20 @@ type Observer interface {
 	Restarted(i int)
 }
 
-// Observe has the node ask to, and tell it of master i, from now on. Until then the client counts as Holding.
-func (n *Node) Observe(to Observer, i int) {
+// Observe has the node ask to, and tell it, from now on. Until then the client counts as Holding.
+func (n *Node) Observe(to Observer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.observer, n.place = to, i
+	n.observer = to
 }
 
 // observedLocked appends to due that the observer is to be told something.
 func (n *Node) observedLocked(due []delivery, tell func(to Observer, i int)) []delivery {
-	to, i := n.observer, n.place
+	to := n.observer
 	if to == nil {
 		return due
 	}
-	return append(due, delivery{tell: func() { tell(to, i) }})
+	return append(due, delivery{tell: func() { tell(to, n.cfg.Index) }})
 }
 
 // traceChange tells the trace that the state of the master has changed. It is called where the log is

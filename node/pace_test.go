@@ -48,7 +48,7 @@ func TestADroppedCommandLeavesTheRelease(t *testing.T) {
 			n := &Node{cfg: Config{Timeout: timeout}, state: up}
 			now := clock.Now()
 			for cmd, waited := range map[*script.Command]time.Duration{tt.cmd: timeout, x.Release(1, 1): timeout / 2} {
-				c := n.newCallLocked(cmd, nil, 0)
+				c := n.newCallLocked(cmd, nil)
 				c.sent = now.Add(-waited)
 				n.queue = append(n.queue, c)
 			}

@@ -363,7 +363,7 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 			cfg.Pool = pool
 			n := started(t, cfg)
 			events := new(recorder)
-			n.Subscribe(client("me"), events, 7)
+			n.Subscribe(client("me"), events)
 			want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 			m.Freeze()
 			want(t, "frozen", sendAndWait(n, script.Inspect("k")), script.Unknown)
@@ -400,7 +400,7 @@ func TestNoConnection(t *testing.T) {
 		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			cfg.Pool = pool()
 			n := start(t, cfg)
-			n.Subscribe("a", new(recorder), 7)
+			n.Subscribe("a", new(recorder))
 			why := "connections of its pool are nil"
 			if name == "Dial" {
 				why = "no connection from Dial, and no error"

@@ -22,7 +22,7 @@ func (n *Node) read(l *link) {
 		due = n.receiveLocked(l, due[:0], reply, err)
 		over := l.err != nil
 		n.mu.Unlock()
-		deliver(due)
+		n.deliver(due)
 		clear(due) // so that it keeps nothing alive
 		if over {
 			l.sever() // whoever is held up by writing to it, since nobody reads

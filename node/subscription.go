@@ -37,7 +37,6 @@ type Subscriber interface {
 type subscription struct {
 	n      *Node
 	to     Subscriber
-	i      int
 	client string        // uuid
 	wake   chan struct{} // tells the writer that watched has changed
 
@@ -54,11 +53,10 @@ type watched struct {
 	callers int
 }
 
-// Subscribe calls the methods of to, with i, for what the master publishes for client, a uuid,
-// until Close. It uses a connection of its own. It must be called once at most.
-func (n *Node) Subscribe(client string, to Subscriber, i int) {
+// Subscribe calls the methods of to for what the master publishes for client, a uuid, until Close. It uses a connection of its own. It must be called once at most.
+func (n *Node) Subscribe(client string, to Subscriber) {
 	s := &subscription{
-		n: n, to: to, i: i, client: client,
+		n: n, to: to, client: client,
 		wake:    make(chan struct{}, 1),
 		watched: make(map[string]watched),
 	}
@@ -114,7 +112,7 @@ func (s *subscription) keepSubscribed() {
 			return
 		}
 		if !since.IsZero() {
-			s.to.Subscribed(s.i, false)
+			s.to.Subscribed(s.n.cfg.Index, false)
 			// One that breaks at once each time counts as one that cannot be made.
 			if err == nil || time.Since(since) > heartbeat {
 				tries, logged = moreAttempts(), false
@@ -156,7 +154,7 @@ func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, 
 		return since, refusal
 	}
 	since = time.Now()
-	s.to.Subscribed(s.i, true)
+	s.to.Subscribed(s.n.cfg.Index, true)
 	broken := make(chan struct{})
 	// Goroutines: the reader. It ends when the connection does, and serve waits for it.
 	go func() {
@@ -248,7 +246,7 @@ func (s *subscription) read(w *wire, l *link) error {
 			w, watched := s.watched[channel]
 			s.mu.Unlock()
 			if watched {
-				s.to.Freed(s.i, script.FreedKey(w.key, payload))
+				s.to.Freed(s.n.cfg.Index, script.FreedKey(w.key, payload))
 			}
 		}
 	}
@@ -259,7 +257,7 @@ func (s *subscription) read(w *wire, l *link) error {
 // a replica, which publishes what its master does, l is given up.
 func (s *subscription) deliver(l *link, payload string) {
 	if owner, key, ok := s.n.cfg.Prefix.DecodeWanted(payload); ok && strings.HasPrefix(owner, s.client+":") {
-		s.to.Wanted(s.i, key, owner)
+		s.to.Wanted(s.n.cfg.Index, key, owner)
 		return
 	}
 	h, ok := s.n.cfg.Prefix.DecodeHandOff(payload)
@@ -271,14 +269,14 @@ func (s *subscription) deliver(l *link, payload string) {
 		return
 	}
 	if h.Round == 0 { // the lock was left to Redisson's clients, and may be free in a moment
-		s.to.Freed(s.i, h.Key)
+		s.to.Freed(s.n.cfg.Index, h.Key)
 		return
 	}
 	s.n.mu.Lock()
 	counts := s.n.link == l && l.err == nil && l.guardLeft() <= 0 && !s.n.clockCheck.unsteady()
 	s.n.mu.Unlock()
 	if counts {
-		s.to.HandedOff(s.i, h)
+		s.to.HandedOff(s.n.cfg.Index, h)
 	}
 }
 

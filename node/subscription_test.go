@@ -77,7 +77,7 @@ func subscribed(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node, *re
 	t.Helper()
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n, d := started(t, cfg), new(recorder)
-		n.Subscribe("a", d, 7)
+		n.Subscribe("a", d)
 		d.want(t, "after Subscribe", "subscribed true")
 		f(t, m, n, d)
 	})
@@ -127,7 +127,7 @@ func TestUnexpectedMessages(t *testing.T) {
 			var log strings.Builder
 			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 			n, d := started(t, cfg), new(recorder)
-			n.Subscribe("a", d, 7)
+			n.Subscribe("a", d)
 			d.read()
 			log.Reset()
 			for range 3 {
@@ -195,7 +195,7 @@ func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
 		cfg.Logger = log.logger()
 		n, d := started(t, cfg), new(recorder)
 		at.Store(1)
-		n.Subscribe("a", d, 7)
+		n.Subscribe("a", d)
 		time.Sleep(10 * time.Second)
 		d.want(t, "while the name leads elsewhere")
 		log.want(t, 1, "no subscription")
@@ -215,7 +215,7 @@ func TestNoSubscriptionToTheUnknown(t *testing.T) {
 		cfg.Logger = log.logger()
 		n, d := started(t, cfg), new(recorder)
 		at.Store(1)
-		n.Subscribe("a", d, 7)
+		n.Subscribe("a", d)
 		time.Sleep(10 * time.Second)
 		d.want(t, "of a name that has come to lead elsewhere")
 		log.want(t, 1, "no subscription", "the user needs the permission +info")
@@ -233,7 +233,7 @@ func TestSubscriptionFallsSilent(t *testing.T) {
 			return redis.NewConn(conn, 0, 0), err
 		}}
 		n, d := started(t, cfg), new(recorder)
-		n.Subscribe("a", d, 7)
+		n.Subscribe("a", d)
 		d.want(t, "after Subscribe", "subscribed true")
 		time.Sleep(10 * longSilence)
 		d.want(t, "while all is well")
@@ -251,7 +251,7 @@ func TestSubscribeAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 		n, d := started(t, cfg), new(recorder)
 		n.Close()
-		n.Subscribe("a", d, 7)
+		n.Subscribe("a", d)
 		n.Watch("k")
 		time.Sleep(time.Second)
 		d.want(t, "after Close")
@@ -302,7 +302,7 @@ func TestNoHandOffWithoutAVote(t *testing.T) {
 			tt.first(m)
 			n, d := start(t, cfg), new(recorder)
 			waitUntil(t, time.Second, n.isUp)
-			n.Subscribe(client("a"), d, 7)
+			n.Subscribe(client("a"), d)
 			d.want(t, "after Subscribe", "subscribed true")
 			tt.then(m)
 			waitUntil(t, 2*heartbeat, func() bool { return n.Ready() != nil })

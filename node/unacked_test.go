@@ -66,9 +66,9 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 	n := new(Node)
 	var s unackedReleases
 	for i := range 100 {
-		s.add(n.newCallLocked(ownerNumber(i).Release(1, 0), nil, 0))
+		s.add(n.newCallLocked(ownerNumber(i).Release(1, 0), nil))
 	}
-	s.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil, 0))
+	s.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil))
 	list := s.takeAll()
 	for i, d := range list {
 		if want := fmt.Sprint("me:", (i+1)%100); d.cmd.Owner() != want {
@@ -83,9 +83,9 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 // A release that is sent again is no later than before: one that came meanwhile stays the last.
 func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	n := &Node{state: up, pace: pace{window: maxBatch}}
-	n.unacked.add(n.newCallLocked(ownerNumber(0).Leave(2), nil, 0))
+	n.unacked.add(n.newCallLocked(ownerNumber(0).Leave(2), nil))
 	last := ownerNumber(0).Leave(1)
-	later := n.newCallLocked(last, nil, 0) // which waits
+	later := n.newCallLocked(last, nil) // which waits
 	resent := n.fillBatchLocked(&link{}, nil)
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
 	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].cmd != last {
@@ -99,7 +99,7 @@ func TestResentReleasesGoFirst(t *testing.T) {
 	check.Equal(t, n.canWriteDirectlyLocked(), true, "a caller may write where nothing waits")
 	n.link.resends = make([]unackedRelease, 1)
 	check.Equal(t, n.canWriteDirectlyLocked(), false, "a caller may write ahead of a release")
-	n.unacked.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil, 0))
+	n.unacked.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil))
 	n.link.resends = nil
 	check.Equal(t, n.canWriteDirectlyLocked(), false, "a caller may write ahead of one that is yet to be taken")
 }
@@ -239,7 +239,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	})
 	n := &Node{state: up, wake: make(chan struct{}, 1), pace: pace{window: 2 * maxBatch}}
 	for i := range maxBatch + 10 {
-		n.queue = append(n.queue, n.newCallLocked(ownerNumber(i).Release(1, 0), nil, 0))
+		n.queue = append(n.queue, n.newCallLocked(ownerNumber(i).Release(1, 0), nil))
 	}
 	queued := slices.Clone(n.queue)
 	l := &link{}

@@ -149,7 +149,7 @@ func TestTime(t *testing.T) {
 func TestObserver(t *testing.T) {
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		o := new(recorder)
-		n.Observe(o, 7)
+		n.Observe(o)
 		time.Sleep(time.Minute)
 		reconnect(t, m, n)
 		o.want(t, "while all is well, and after a reconnect")

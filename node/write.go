@@ -15,7 +15,7 @@ func (n *Node) write(l *link) {
 		var due []delivery
 		var done bool
 		batch, due, done = n.nextBatch(l, batch)
-		deliver(due)
+		n.deliver(due)
 		if done {
 			return
 		}
@@ -163,7 +163,7 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 	if n.state == up || l.inFlight.len() == 0 {
 		k := min(len(l.resends), room)
 		for _, r := range l.resends[:k] {
-			c := n.newCallLocked(r.cmd, nil, 0)
+			c := n.newCallLocked(r.cmd, nil)
 			c.number = r.number
 			batch = append(batch, c)
 		}

@@ -274,6 +274,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{
+			Index:    i,
 			Name:     names[i],
 			Pool:     pools[i],
 			Prefix:   script.Prefix(cfg.Prefix),

@@ -213,7 +213,7 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, patience context.Cont
 			cmd = d.publish(text, i, do == terms.Join)
 		}
 		if n.Met() {
-			n.Send(cmd, p, i)
+			n.Send(cmd, p)
 		} else {
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}

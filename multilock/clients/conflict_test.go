@@ -167,7 +167,7 @@ func directoryWithin(t *testing.T, fleet *redlocktest.Fleet, timeout time.Durati
 	cfg := node.Config{Timeout: timeout, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	var nodes []*node.Node
 	for i, pool := range fleet.Pools() {
-		cfg.Name, cfg.Pool = fleet.Master(i).Name(), pool
+		cfg.Index, cfg.Name, cfg.Pool = i, fleet.Master(i).Name(), pool
 		nodes = append(nodes, node.New(cfg))
 	}
 	masters := poll.New(nodes, cfg.Logger)

@@ -253,11 +253,11 @@ func (d *Directory) Retract() {
 	d.sets.mu.Lock()
 	published := d.published
 	d.sets.mu.Unlock()
-	for i, n := range d.All.Nodes {
+	for _, n := range d.All.Nodes {
 		n.Present(nil)
 		if published {
-			n.Send(script.Withdraw(d.by), poll.Nobody{}, i)
-			n.Send(script.Retract(d.All.ID), poll.Nobody{}, i)
+			n.Send(script.Withdraw(d.by), poll.Nobody{})
+			n.Send(script.Retract(d.All.ID), poll.Nobody{})
 		}
 	}
 }

@@ -136,16 +136,16 @@ func (m *Masters) Deliver(cmd *script.Command, at Set, to node.Receiver, gathere
 	for i, n := range m.Nodes {
 		if at.Has(i) && n.Down() {
 			down |= 1 << i
-			n.Send(cmd, to, i)
+			n.Send(cmd, to)
 		}
 	}
 	for i, n := range m.Nodes {
 		switch {
 		case !(at &^ down).Has(i):
 		case gathered:
-			n.Queue(cmd, to, i)
+			n.Queue(cmd, to)
 		default:
-			n.Send(cmd, to, i)
+			n.Send(cmd, to)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (m *Masters) Tell(i int, cmds ...*script.Command) []script.Answer {
 		m.Nodes[i].Send(cmd, Receiver(func(_ int, a script.Answer) {
 			answers[k] = a
 			wg.Done()
-		}), i)
+		}))
 	}
 	wg.Wait()
 	return answers
