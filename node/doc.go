@@ -40,7 +40,6 @@
 //
 // # Errors
 //
-// [Node.Error] and [Node.Explain] name the master at which something went wrong. A timeout is an
-// [ErrTimeout], never a context error, so it cannot be mistaken for the end of the caller's own
-// context.
+// [Node.Error] names the master at which something went wrong. A timeout is an [ErrTimeout], never a
+// context error, so it cannot be mistaken for the end of the caller's own context.
 package node

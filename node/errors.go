@@ -119,9 +119,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // Error wraps err in an [*Error] that names the master.
 func (n *Node) Error(err error) error { return &Error{Node: n.cfg.Name, Err: err} }
 
-// Explain returns why the master did not say yes, as an [*Error] that names it.
-func (n *Node) Explain(a script.Answer) error { return n.Error(a.Why()) }
-
 // Kind returns the reason in err, with the master it names, but without what changes while the
 // reason stays: the time that is left, say, or the present time in an error about a certificate.
 // Errors of the same kind need to be logged only once.

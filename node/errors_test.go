@@ -313,7 +313,7 @@ func TestNoSecretInErrors(t *testing.T) {
 		n := start(t, cfg)
 		n.Subscribe("a", new(recorder))
 		for _, cmd := range []*script.Command{script.Inspect("k"), script.NewOwner("k", "me:1").Acquire(lease, 1)} {
-			if why := fmt.Sprint(n.Explain(sendAndWait(n, cmd).Answer)); strings.Contains(why, "s3cret") {
+			if why := fmt.Sprint(n.Error(sendAndWait(n, cmd).Why())); strings.Contains(why, "s3cret") {
 				t.Errorf("the answer has the password: %s", why)
 			}
 		}

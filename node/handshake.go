@@ -75,7 +75,7 @@ func (n *Node) handshake(l *link) error {
 	if err := checkPong(pong); err != nil {
 		return err
 	}
-	l.clientID, l.db = connectionOf(connection)
+	l.clientID, l.process.DB = connectionOf(connection)
 	if l.id.replica() {
 		n.replicaRun = l.id.run
 		return ErrReplica
@@ -86,8 +86,9 @@ func (n *Node) handshake(l *link) error {
 	n.warnIfRefused(connection)
 	l.guardEnds = n.guardEnd(&l.id, told)
 	l.guarded = told.Left(l.guardEnds) > 0
-	if l.began = told.Add(-l.id.uptime); l.id.promoted {
-		l.began = told
+	l.process.Run, l.process.Since = l.id.run, told
+	if !l.id.promoted {
+		l.process.Since = told.Add(-l.id.uptime)
 	}
 	n.startClockCheck(l.id, asked, told, masterTime)
 

@@ -13,10 +13,9 @@ import (
 type link struct {
 	*wire
 	peer
-	db      int           // number of its database, -1 if the master does not say
-	began   clock.Instant // since when the process has been a master, as far as it says
-	guarded bool          // until it is noticed that guardEnds has passed
-	words   []any         // room for a command that is written: of whoever writes
+	process Process
+	guarded bool  // until it is noticed that guardEnds has passed
+	words   []any // room for a command that is written: of whoever writes
 
 	// The rest is guarded by Node.mu.
 	writing    bool             // somebody writes to conn

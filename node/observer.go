@@ -147,7 +147,7 @@ func (n *Node) Process() Process {
 	if err != nil {
 		return Process{DB: -1}
 	}
-	return Process{l.id.run, l.began, l.db}
+	return l.process
 }
 
 // Met reports whether the master is up, or down: the first attempt to connect is over.

@@ -297,7 +297,7 @@ func (p *probe) hear(listener *wire) error {
 	limit := afterAwake(listener.patience, listener.sever)
 	defer limit.stop()
 	for {
-		reply, err := receive(listener.conn)
+		reply, err := listener.receive()
 		if err != nil {
 			return fmt.Errorf("no message of a hand-off: %w", normalize(limit.why(err)))
 		}

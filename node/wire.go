@@ -171,17 +171,6 @@ func sever(conn redis.Conn) {
 	_, _ = redis.ReceiveContext(conn, ctx)
 }
 
-// receive reads a reply, without a time limit. redigo panics at some that no server sends which is well,
-// and connections of a user's pool pass on all of them.
-func receive(conn redis.Conn) (reply any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errReply, p)
-		}
-	}()
-	return redis.ReceiveWithTimeout(conn, 0)
-}
-
 // request sends a command whose reply has most bytes at most.
 func (w *wire) request(most int, words []any) error {
 	w.owed.expect(most)
@@ -195,9 +184,15 @@ func (w *wire) gather(more bool) {
 	}
 }
 
-// receive reads a reply, without a time limit. One that is longer than that of its command may be is an error.
-func (w *wire) receive() (any, error) {
-	reply, err := receive(w.conn)
+// receive reads a reply, without a time limit. One that is longer than that of its command may be is an error. redigo
+// panics at some that no server sends which is well, and connections of a user's pool pass on all of them.
+func (w *wire) receive() (reply any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errReply, p)
+		}
+	}()
+	reply, err = redis.ReceiveWithTimeout(w.conn, 0)
 	if w.framed != nil {
 		return reply, err
 	}

@@ -124,7 +124,7 @@ func inspect(ctx context.Context, d *clients.Directory, name string, cmd *script
 		case !b.In.Has(i):
 			v.Err = &node.Error{Node: n.Name(), Err: poll.ErrPending}
 		case a.Outcome != script.Done:
-			v.Err = n.Explain(a)
+			v.Err = n.Error(a.Why())
 		default:
 			answered++
 		}
