@@ -69,17 +69,13 @@ func (n *Node) handshake(l *link) error {
 		}
 	}
 	l.id = identify(sections...)
-	if err := l.id.check(); err != nil {
-		return err
+	if l.id.replica() {
+		n.replicaRun = l.id.run
 	}
-	if err := checkPong(pong); err != nil {
+	if err := l.id.check(pong); err != nil {
 		return err
 	}
 	l.clientID, l.process.DB = connectionOf(connection)
-	if l.id.replica() {
-		n.replicaRun = l.id.run
-		return ErrReplica
-	}
 	if err := n.cfg.Registry.add(n, l.id.run); err != nil {
 		return err
 	}
@@ -243,15 +239,19 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("runs Redis %s, but %d.%d or later is needed", e.Version, minVersion[0], minVersion[1])
 }
 
-// check returns why a server is none that can be a master, if that is so.
-func (id *identity) check() error {
+// check returns why a server that says this of itself, and pong to a PING, is not used as a master, if that is so.
+func (id *identity) check(pong any) error {
 	switch id.mode {
 	case "sentinel":
 		return errSentinel
 	case "cluster":
 		return errCluster
 	}
-	return checkVersion(id.version)
+	err := cmp.Or(checkVersion(id.version), checkPong(pong))
+	if err == nil && id.replica() {
+		return ErrReplica
+	}
+	return err
 }
 
 // checkPong returns an error unless reply is the reply to PING, or an error of the master: who answers with

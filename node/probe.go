@@ -226,18 +226,9 @@ func (p *probe) identify(context.Context) error {
 	if refused {
 		return refusal
 	}
-	if err := checkPong(replies[0]); err != nil {
-		return err
-	}
 	p.facts.Promoted = id.promoted
 	p.facts.Guard = max(0, clock.Until(p.node.guardEnd(&id, told)))
-	if err := id.check(); err != nil {
-		return err
-	}
-	if id.replica() {
-		return ErrReplica
-	}
-	return nil
+	return id.check(replies[0])
 }
 
 // pairs reads the replies to CONFIG GET of one setting each.
