@@ -171,18 +171,3 @@ func TestQueuedCommandsShareAFlush(t *testing.T) {
 		})
 	}
 }
-
-// TestQueueOfADeadMaster: what cannot be sent is answered at once, and a release is kept.
-func TestQueueOfADeadMaster(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		killAndWait(t, m, n)
-		sent := queued(n, acquires(1)[0], script.NewOwner("k", id("me:1")).Release(1, 0))
-		for i, p := range sent {
-			if got := p.look(); got.times != 1 || got.Outcome != script.Unsent {
-				t.Errorf("command %d: got %v after %d answers, want Unsent at once", i, got.Outcome, got.times)
-			}
-		}
-		check.Equal(t, n.unackedCount(), 1, "unacknowledged releases")
-		n.Flush()
-	})
-}

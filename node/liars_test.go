@@ -90,8 +90,8 @@ func TestLastWords(t *testing.T) {
 				log.want(t, 1, want)
 			}
 			f := examined(t, cfg)
-			if !contains(f.Err, tt.want) || About(f.Err) != tt.about {
-				t.Errorf("probe: got %v, about %q; want %q, about %q", f.Err, About(f.Err), tt.want, tt.about)
+			if !contains(f.Err, tt.want) || About(f.Err) != tt.about || f.Reached {
+				t.Errorf("probe: got %v, about %q, reached %v; want %q, about %q", f.Err, About(f.Err), f.Reached, tt.want, tt.about)
 			}
 		})
 	}
@@ -306,22 +306,6 @@ func TestSubscriptionThatBreaksAtOnce(t *testing.T) {
 			mu.Unlock()
 			log.want(t, run, "no subscription", errHungUp.Error())
 		}
-	})
-}
-
-// TestLongMessage: whoever may publish may break a subscription with a message that none of ours is as long as.
-// The log does not have it, and the subscription is made anew.
-func TestLongMessage(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var log logRecorder
-		cfg.Logger = log.logger()
-		n, d := started(t, cfg), new(recorder)
-		n.Subscribe("a", d)
-		d.want(t, "after Subscribe", "subscribed true")
-		publish(t, m, "redlock_wake:a", strings.Repeat("x", 1e6))
-		time.Sleep(2 * time.Second)
-		d.want(t, "after a long message", "subscribed false", "subscribed true")
-		log.want(t, 1, "no subscription", "too long")
 	})
 }
 

@@ -82,24 +82,6 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 	}
 }
 
-// TestProbeHearsWhyAMasterHangsUp: Redis answers one command of a connection that it lets in no further, and others
-// in words of their own.
-func TestProbeHearsWhyAMasterHangsUp(t *testing.T) {
-	for _, tt := range []struct{ answer, said, about, remedy string }{
-		{"-DENIED Redis is running in protected mode\r\n", "DENIED Redis is", "protected-mode", "give the master a password"},
-		{"-ERR max number of clients reached\r\n", "ERR max number of clients reached", "max-clients", "raise maxclients"},
-		{"HTTP/1.1 400 Bad Request\r\n", "no reply to any of our commands", "reachable", "correct the address"},
-	} {
-		pool, name, err := Dialer{}.Pool(answering(t, tt.answer))
-		check.OK(t, err)
-		f := Probe(t.Context(), Examination{Name: name, Pool: pool, Patience: timeout, Scratch: "scratch"})
-		if !contains(f.Err, tt.said) || About(f.Err) != tt.about || !strings.Contains(Remedy(f.Err), tt.remedy) || f.Reached {
-			t.Errorf("Err = %v about %q -> %q, reached %v; want %+v", f.Err, About(f.Err), Remedy(f.Err), f.Reached, tt)
-		}
-		_ = pool.Close()
-	}
-}
-
 // bombConn is a connection of a master whose messages are, or are followed by, what redigo panics at.
 type bombConn struct {
 	net.Conn
