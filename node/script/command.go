@@ -16,7 +16,6 @@ type Command struct {
 	args  []any
 	room  [6]any   // for args: saves an allocation, 10 of a lock on five masters
 	text  [32]byte // for an ask, in the same way
-	key   string
 	owner string
 	next  string // owner that a release enters into the queue
 
@@ -102,14 +101,14 @@ var healing any = "heal"
 // holder if nobody has it, and [SharedHolder] if readers do.
 //
 // Cost: one script call.
-func Inspect(key string) *Command { return &Command{verb: inspecting, name: key, key: key} }
+func Inspect(key string) *Command { return &Command{verb: inspecting, name: key} }
 
 // Look asks which of the first n slots of a semaphore somebody has, and how many wait for each. The answer is
 // Done.
 //
 // Cost: one script call, some 1 µs of the master's time for each slot.
 func Look(semaphore string, n int) *Command {
-	c := &Command{verb: inspecting, name: Slots(semaphore), key: semaphore, slots: n}
+	c := &Command{verb: inspecting, name: Slots(semaphore), slots: n}
 	c.args = append(c.room[:0], n)
 	return c
 }

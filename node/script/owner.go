@@ -60,7 +60,7 @@ func (o *Owner) Round(h HandOff) uint64 { return h.Round - o.from }
 
 // command begins a command. Its first argument is the owner.
 func (o *Owner) command(v verb) *Command {
-	c := &Command{verb: v, name: o.name, key: o.Key, owner: o.ID}
+	c := &Command{verb: v, name: o.name, owner: o.ID}
 	c.args = append(c.room[:0], o.id)
 	return c
 }
@@ -179,7 +179,7 @@ func (c *Command) Entering(next *Owner, entry QueueEntry) *Command {
 //
 // Cost: one script call.
 func Force(key string, token int64) *Command {
-	return &Command{verb: forcing, name: key, args: []any{token}, key: key}
+	return &Command{verb: forcing, name: key, args: []any{token}}
 }
 
 // Raise raises the fencing counter of a lock that the owner has, for lease, to token.
