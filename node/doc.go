@@ -18,8 +18,8 @@
 //   - Scripts. Each new connection loads those that the master lacks, so that every command of a lock
 //     runs its script by its hash. A master that loses them later is connected to again, at once.
 //   - Bounds. A reply that is longer than its command can have ends the connection before it is read, and
-//     of what a master says no more than the beginning is repeated. Connections of [Config.Pool] that
-//     [Dialer.Pool] did not make read a reply before it is measured.
+//     of what a master says no more than the beginning is repeated. [Dialer.Pool] makes connections that see to
+//     that; those of other pools read whatever comes.
 //   - Guard. A master younger than [Config.Guard], or promoted from a replica lately, has
 //     forgotten its votes and grants no holds yet. See [GuardedError].
 //   - Checks. Role, clock and connection are checked each second while something is held, in front

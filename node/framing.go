@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/gomodule/redigo/redis"
-
 	"example.com/redlock/internal/quote"
 )
 
@@ -162,24 +160,7 @@ func (f *framing) cutShort() error {
 	return fmt.Errorf("%w within a reply", errHungUp)
 }
 
-// lengthOf is how long a reply is that redigo has read, without what is around its strings.
-func lengthOf(reply any) (n int) {
-	switch r := reply.(type) {
-	case []byte:
-		return len(r)
-	case string:
-		return len(r)
-	case redis.Error:
-		return len(r)
-	case []any:
-		for _, one := range r {
-			n += element + lengthOf(one)
-		}
-	}
-	return n
-}
-
-// holding returns a context in which [Dialer.Pool] makes a connection for w: replies are held to what it is owed, and
+// holding returns a context in which [Dialer.Pool] makes a connection for w: replies are bounded by its commands, and
 // the certificates are noted there.
 func holding(ctx context.Context, w *wire) context.Context {
 	return context.WithValue(ctx, wireKey{}, w)
@@ -192,7 +173,7 @@ type wireKey struct{}
 func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedConn {
 	c := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
 	if w, ok := ctx.Value(wireKey{}).(*wire); ok {
-		c.replies.owed, w.framed = w.owed, c
+		c.replies.owed, w.framed = new(owed), c
 	}
 	return c
 }

@@ -117,7 +117,7 @@ func TestABatchIsWrittenAtOnce(t *testing.T) {
 	for _, calls := range []int{1, 40, 300} {
 		for length := range 64 { // so that some command ends with the buffer
 			write := func(ours bool) *countedConn {
-				c, w := new(countedConn), &wire{owed: new(owed)}
+				c, w := new(countedConn), new(wire)
 				var conn net.Conn = c
 				if ours {
 					conn = newFramedConn(holding(t.Context(), w), c, false)
@@ -142,8 +142,7 @@ func TestABatchIsWrittenAtOnce(t *testing.T) {
 	}
 }
 
-// TestEachReplyIsBounded: by the command that it answers, in whichever pieces it comes, over a connection of
-// ours and over one of a user's pool, which is looked at when redigo has read it.
+// TestEachReplyIsBounded: by the command that it answers, in whichever pieces it comes.
 func TestEachReplyIsBounded(t *testing.T) {
 	text := func(n int) string { return fmt.Sprintf("$%d\r\n%s\r\n", n, strings.Repeat("x", n)) }
 	acquire, inspect := script.NewOwner("k", "me:1").Acquire(lease, 1), script.Inspect("k")
@@ -171,27 +170,21 @@ func TestEachReplyIsBounded(t *testing.T) {
 		{"a long message", 0, "*3\r\n" + text(7) + text(50) + text(5000), true},
 	} {
 		for _, pieces := range []int{1, 4096} {
-			for _, ours := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s, %d bytes at a time, of ours: %v", tt.name, pieces, ours), func(t *testing.T) {
-					b, w := &bytesConn{most: pieces}, &wire{owed: new(owed)}
-					b.Reset([]byte(tt.reply))
-					var conn net.Conn = b
-					if ours {
-						conn = newFramedConn(holding(t.Context(), w), b, false)
-					}
-					w.conn = redis.NewConn(conn, time.Second, time.Second)
-					if tt.most > 0 {
-						w.owed.expect(tt.most)
-					}
-					_, err := w.receive()
-					if _, refused := err.(redis.Error); refused {
-						err = nil
-					}
-					if long := contains(err, "too long"); long != tt.long || err != nil && !errors.Is(err, errReply) {
-						t.Errorf("got %v, want that it is too long: %v", err, tt.long)
-					}
-				})
-			}
+			t.Run(fmt.Sprintf("%s, %d bytes at a time", tt.name, pieces), func(t *testing.T) {
+				b, w := &bytesConn{most: pieces}, new(wire)
+				b.Reset([]byte(tt.reply))
+				w.conn = redis.NewConn(newFramedConn(holding(t.Context(), w), b, false), time.Second, time.Second)
+				if tt.most > 0 {
+					w.framed.replies.owed.expect(tt.most)
+				}
+				_, err := w.receive()
+				if _, refused := err.(redis.Error); refused {
+					err = nil
+				}
+				if long := contains(err, "too long"); long != tt.long || err != nil && !errors.Is(err, errReply) {
+					t.Errorf("got %v, want that it is too long: %v", err, tt.long)
+				}
+			})
 		}
 	}
 }

@@ -195,6 +195,7 @@ func TestProbeOfForbiddenKeys(t *testing.T) {
 func TestProbeOfLongNames(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.HSet("another program's", strings.Repeat("x", 20_000), "1")
+		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Dial(ctx) })
 		f := probed(t.Context(), m, cfg)
 		if f.Err != nil || !f.Clock.Known || f.Clock.Over < watchClock || !slices.ContainsFunc(f.Unseen, func(u Refusal) bool { return u.What == "SCAN" }) {
 			t.Errorf("Err = %v, clock %+v, unseen %+v; want that the keys were not seen", f.Err, f.Clock, f.Unseen)

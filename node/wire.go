@@ -18,8 +18,7 @@ import (
 // wire is a connection that can be broken while it is in use.
 type wire struct {
 	conn     redis.Conn
-	owed     *owed
-	framed   *framedConn   // holds replies to what is owed; nil: they are measured when redigo has read them
+	framed   *framedConn   // bounds each reply; nil: it is of a user's pool, and nothing does
 	patience time.Duration // with each reply to ask
 
 	// Of a TLS connection: with which certificates it was made; nil where there was none.
@@ -66,7 +65,7 @@ func (n *Node) borrow(ctx context.Context, patience time.Duration) (*wire, error
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
-	w := &wire{owed: new(owed), patience: patience / 2}
+	w := &wire{patience: patience / 2}
 	conn, err := n.lend(holding(dialing, w))
 	limit.stop()
 	if err != nil {
@@ -173,7 +172,9 @@ func sever(conn redis.Conn) {
 
 // request sends a command whose reply has most bytes at most.
 func (w *wire) request(most int, words []any) error {
-	w.owed.expect(most)
+	if w.framed != nil {
+		w.framed.replies.owed.expect(most)
+	}
 	return w.conn.Send(words[0].(string), words[1:]...)
 }
 
@@ -184,26 +185,15 @@ func (w *wire) gather(more bool) {
 	}
 }
 
-// receive reads a reply, without a time limit. One that is longer than that of its command may be is an error. redigo
-// panics at some that no server sends which is well, and connections of a user's pool pass on all of them.
+// receive reads a reply, without a time limit. redigo panics at some that no server sends which is well, and connections
+// of a user's pool pass on all of them.
 func (w *wire) receive() (reply any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errReply, p)
 		}
 	}()
-	reply, err = redis.ReceiveWithTimeout(w.conn, 0)
-	if w.framed != nil {
-		return reply, err
-	}
-	most, read := w.owed.next(), reply
-	if refusal, refused := err.(redis.Error); refused {
-		most, read = max(most, longestError), refusal
-	}
-	if lengthOf(read) > most {
-		return nil, tooLong(most)
-	}
-	return reply, err
+	return redis.ReceiveWithTimeout(w.conn, 0)
 }
 
 // ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither to
