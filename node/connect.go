@@ -31,7 +31,7 @@ func (n *Node) keepConnected() {
 			wasUp, err = n.serve(l)
 		}
 		deadline.stop()
-		if n.ctx.Err() != nil || err == nil {
+		if n.ctx.Err() != nil {
 			return
 		}
 		// A connection that worked for a while is tried again at once: the master may only
@@ -122,8 +122,8 @@ func (n *Node) logDownLocked(err error) {
 	}
 }
 
-// serve uses a connection until it breaks or, with a nil error, the node closes. It returns whether the master
-// was up by then.
+// serve uses a connection until it breaks or the node closes. It returns whether the master was up by then, and why the
+// connection ended.
 func (n *Node) serve(l *link) (wasUp bool, err error) {
 	readerDone := make(chan struct{})
 	// Goroutines: the reader, which serve waits for. It ends when the connection fails or is severed.
