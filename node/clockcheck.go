@@ -33,12 +33,10 @@ import (
 // A clock that was set back, or runs slow, keeps leases for longer. That is safe, and is only
 // logged.
 //
-// Limits: a jump is found at the next sample. Who holds something takes one each second; after a
-// second without, one goes in front of the next command, and is judged before its vote counts; see
-// [Activity]. Until then votes are counted that may end early, as are those counted just before the
-// jump. A client that starts after the jump does not know of it. Nor does anybody of a jump that is
-// no larger than what is allowed between two samples, but these are no further apart than a lease of
-// [Config.Lease], which allows for as much.
+// Limits: a jump is found at the next sample, see [Activity]. Until then votes are counted that may end
+// early, as are those counted just before the jump. A client that starts after the jump does not know of
+// it. Nor does anybody of a jump that is no larger than what is allowed between two samples, see
+// drawSilence.
 //
 // The zero clockCheck has seen no sample.
 type clockCheck struct {
