@@ -30,13 +30,12 @@ type driver struct {
 	owner *script.Owner
 	hold  *Hold // that its caller has, or the last one had; nil before the first
 
-	ballot  poll.Ballot         // the last answer of each master that was asked for the lock
-	raise   *round              // of the fencing counter, nil before the first
-	count   *round              // that sets the hold count, nil if none is under way
-	split   *poll.MajorityError // why the last try was lost, while it is Paused
-	renewal renewal             // the watchdog's
-	trace   *attemptTrace       // nil: it is not traced
-	freedAt Set                 // masters that told that the lock is free, since a majority did last
+	ballot  poll.Ballot   // the last answer of each master that was asked for the lock
+	raise   *round        // of the fencing counter, nil before the first
+	count   *round        // that sets the hold count, nil if none is under way
+	renewal renewal       // the watchdog's
+	trace   *attemptTrace // nil: it is not traced
+	freedAt Set           // masters that told that the lock is free, since a majority did last
 
 	timer *time.Timer   // for what is due next, once something is
 	wakes clock.Instant // when it fires, if it is armed
@@ -187,9 +186,6 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 		}
 	}
 	if out.NewOwner {
-		if d.state.State == attempt.Paused {
-			d.split = d.refusedLocked(nil)
-		}
 		d.owner, d.raise = d.newOwnerLocked(), nil
 	}
 	end := message{}

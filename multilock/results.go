@@ -46,11 +46,6 @@ func (d *driver) reasonLocked(cut error) *poll.MajorityError {
 		if in := d.ballot.In.Len(); quorum.Vote(len(d.m.All.Nodes), 0, in) != quorum.Lost {
 			return nil // a release entered it, and too few masters have said anything
 		}
-	case attempt.Paused:
-		if cut != nil {
-			return d.split.With(cut)
-		}
-		return d.split
 	case attempt.Ended:
 		switch s.Why {
 		case attempt.GivenUp, attempt.Released:
