@@ -144,7 +144,7 @@ func TestWaitingToEnter(t *testing.T) {
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
 		_, err = fx.m.Lock(t.Context(), again())
-		if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !why.Hopeless() || hold.Count() != 1 {
+		if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !why.Hopeless || hold.Count() != 1 {
 			t.Errorf("Lock = %v, want it hopeless while the hold lasts", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })

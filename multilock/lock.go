@@ -131,7 +131,7 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 		var ready <-chan struct{}
 		unsure, _ = errors.AsType[*poll.MajorityError](err)
 		switch {
-		case unsure != nil && unsure.Hopeless():
+		case unsure != nil && unsure.Hopeless:
 			return nil, unsure
 		case unsure != nil && ctx.Err() != nil:
 		case unsure != nil:
@@ -185,7 +185,7 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 		switch {
 		case why == nil:
 			return nil
-		case why.Hopeless():
+		case why.Hopeless:
 			return why // it is no wait
 		}
 		m.report(w.line, why)
@@ -229,7 +229,7 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 	if closed && ctx.Err() == nil {
 		return nil, poll.ErrClosed
 	}
-	if why := d.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
+	if why := d.reason(nil); why != nil && why.Hopeless && ctx.Err() == nil {
 		return nil, why
 	}
 	if d.is(attempt.Ended) {

@@ -544,7 +544,7 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 		}
 		why := st.d.reason(nil)
 		switch {
-		case why != nil && why.Hopeless() && ctx.Err() == nil:
+		case why != nil && why.Hopeless && ctx.Err() == nil:
 			return nil, why
 		case st.d.is(attempt.Ended):
 			if why != nil && !errors.Is(why, poll.ErrTaken) { // else somebody else was faster

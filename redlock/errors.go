@@ -98,14 +98,10 @@ func (e *MajorityError) Unwrap() error {
 }
 
 func newMajorityError(e *poll.MajorityError) *MajorityError {
-	out := &MajorityError{
+	return &MajorityError{
 		Op: e.Op, Name: e.Name, Got: e.Got, Need: e.Need, Of: e.Of, Masters: e.Nodes.Errors, Guard: e.Guard,
-		Hopeless: e.Hopeless(), Holder: e.Holder, Client: newClientInfo(e.Client), HeldFor: e.For, FreeAfter: -1, Split: e.Split(), err: e,
+		Hopeless: e.Hopeless, Holder: e.Holder, Client: newClientInfo(e.Client), HeldFor: e.For, FreeAfter: e.FreeAfter, Split: e.Split, err: e,
 	}
-	if free, told := e.FreeAfter(); told {
-		out.FreeAfter = free
-	}
-	return out
 }
 
 // outward returns err as users see it: errors of packages poll and terms become those of this package.

@@ -233,7 +233,7 @@ func listOne(ctx context.Context, d *clients.Directory, t target) (Listed, error
 	in, err := look(ctx, d, t.key)
 	why, _ := errors.AsType[*poll.MajorityError](err)
 	_, another := errors.AsType[*script.NotLockError](err)
-	if err != nil && (why == nil || !why.Hopeless() && (!another || ctx.Err() != nil)) {
+	if err != nil && (why == nil || !why.Hopeless && (!another || ctx.Err() != nil)) {
 		return l, err
 	}
 	// Where the key is another program's, or not the user's, it is what the other masters say of it.

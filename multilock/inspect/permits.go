@@ -49,7 +49,7 @@ func Permits(ctx context.Context, d *clients.Directory, name string) (Inspection
 	var mu sync.Mutex
 	err = each(slots, func(slot int) error {
 		one, err := lock(ctx, d, name, script.SlotKey(name, slot))
-		if why, ok := errors.AsType[*poll.MajorityError](err); ok && why.Hopeless() {
+		if why, ok := errors.AsType[*poll.MajorityError](err); ok && why.Hopeless {
 			return nil // another program's
 		} else if err != nil {
 			return err

@@ -61,17 +61,19 @@ type MajorityError struct {
 	Guard         time.Duration     // of ErrGuarded: how long until a majority grants; otherwise 0
 	Nodes         *multierror.Error // one entry for each master that said something else than yes, naming it; never nil
 
-	// Of ErrTaken: who has the lock, as a majority of the masters says.
-	Holder string            // its owner, "uuid:rN", or "shared": readers; empty if no majority names one, and of a semaphore
-	Client *terms.ClientInfo // whose owner that is; nil if it has no record, or is not known
-	For    time.Duration     // how long it has had the lock; 0 if that is not known
+	// Hopeless: waiting is in vain, since so many masters reported errors that do not heal by themselves that no majority
+	// is left.
+	Hopeless bool
 
-	states   []error
-	free     time.Duration // until a majority is free
-	told     bool          // whether free is known
-	split    bool
-	hopeless bool
-	ours     bool // Holder is an owner of this client
+	// Of ErrTaken: who has the lock, as a majority of the masters says.
+	Holder    string            // its owner, "uuid:rN", or "shared": readers; empty if no majority names one, and of a semaphore
+	Client    *terms.ClientInfo // whose owner that is; nil if it has no record, or is not known
+	For       time.Duration     // how long it has had the lock; 0 if that is not known
+	FreeAfter time.Duration     // until a majority is free, unless the holder renews; -1 if too few said anything
+	Split     bool              // enough answered, and no majority named one holder: the votes of a free lock may be split
+
+	states []error
+	ours   bool // Holder is an owner of this client
 }
 
 func (e *MajorityError) Error() string {
@@ -148,10 +150,6 @@ func (e *MajorityError) Unwrap() []error {
 	return append(append([]error(nil), e.states...), e.Nodes)
 }
 
-// Hopeless reports whether waiting is in vain: so many masters reported errors that do not heal by
-// themselves that no majority is left.
-func (e *MajorityError) Hopeless() bool { return e.hopeless }
-
 // Reasons returns what is wrong with the masters, see [node.Kind]. That another owner has the lock
 // is nothing wrong.
 func (e *MajorityError) Reasons() []string {
@@ -175,26 +173,13 @@ func (e *MajorityError) With(state error) *MajorityError {
 	return &c
 }
 
-// FreeAfter returns how long it takes until a majority of the masters is free, by what
-// they said, if enough of them said anything. A holder that renews stays longer.
-func (e *MajorityError) FreeAfter() (time.Duration, bool) { return e.free, e.told }
-
-// Split reports whether no majority of the masters named one holder, though enough of them
-// answered: the lock may be free, and several owners that tried at the same time may have
-// got some masters each.
-func (e *MajorityError) Split() bool { return e.split }
-
 // Lost makes the error of a vote that was lost. late is what to say of the masters that said yes, nil
 // if they need no entry. cut is the context error of a wait that was cut short, nil if it was
 // not.
 func (m *Masters) Lost(op, name string, b *Ballot, state, cut, late error) *MajorityError {
 	e := &MajorityError{
-		Op:       op,
-		Name:     name,
-		Need:     quorum.Majority(len(m.Nodes)),
-		Of:       len(m.Nodes),
-		Nodes:    &multierror.Error{ErrorFormat: oneLine},
-		hopeless: b.hopeless(),
+		Op: op, Name: name, Need: quorum.Majority(len(m.Nodes)), Of: len(m.Nodes),
+		Nodes: &multierror.Error{ErrorFormat: oneLine}, Hopeless: b.hopeless(), FreeAfter: -1,
 	}
 	var left, grants []time.Duration
 	for i, n := range m.Nodes {
@@ -219,7 +204,9 @@ func (m *Masters) Lost(op, name string, b *Ballot, state, cut, late error) *Majo
 			e.Nodes.Errors = append(e.Nodes.Errors, n.Error(err))
 		}
 	}
-	e.free, e.told = quorum.FreeAfter(len(m.Nodes), left)
+	if free, told := quorum.FreeAfter(len(m.Nodes), left); told {
+		e.FreeAfter = free
+	}
 	if guard, ok := quorum.FreeAfter(len(m.Nodes), grants); ok && guard > 0 && state == ErrNoQuorum {
 		state, e.Guard = ErrGuarded, guard
 	}
@@ -268,7 +255,7 @@ func (m *Masters) Refused(op, name string, b *Ballot, cut error) *MajorityError 
 	}
 	err := m.Lost(op, name, b, state, cut, nil)
 	holder, held := quorum.Holder(len(m.Nodes), b.holders())
-	err.split = !held && m.Majority(granted+refused)
+	err.Split = !held && m.Majority(granted+refused)
 	if held && state == ErrTaken && holder != allTaken {
 		err.Holder, err.ours = holder, m.Ours(holder)
 	}

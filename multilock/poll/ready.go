@@ -40,7 +40,7 @@ func (m *Masters) Await(ctx context.Context, lacking func() error) error {
 		}
 		err := lacking()
 		why, passes := errors.AsType[*MajorityError](err)
-		if !passes || why.Hopeless() {
+		if !passes || why.Hopeless {
 			return err
 		}
 		if ctx.Err() != nil {
