@@ -180,12 +180,9 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 	if m.All.KnowsTime() {
 		return nil
 	}
-	return m.All.Await(ctx, func() error {
+	return m.All.Await(ctx, func() *poll.MajorityError {
 		why := m.All.NoTime(called(w.line))
-		switch {
-		case why == nil:
-			return nil
-		case why.Hopeless:
+		if why == nil || why.Hopeless {
 			return why // it is no wait
 		}
 		m.report(w.line, why)

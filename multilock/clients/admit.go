@@ -189,7 +189,7 @@ type step struct {
 // patience only once it is decided whether a majority is.
 func (d *Directory) hear(ctx context.Context, do terms.Do, patience context.Context) *step {
 	if do != terms.Stay { // terms name the masters that are connected: those of all are the same for many clients
-		d.All.Meet(ctx, patience.Done())
+		d.All.Meet(ctx, patience)
 	}
 	enough, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -227,7 +227,7 @@ func (d *Directory) Conflict() error {
 // Cost: nothing is sent, but the first time one command to each master.
 func (d *Directory) Ready(ctx context.Context) error {
 	var r *rival
-	err := d.All.Await(ctx, func() error {
+	err := d.All.Await(ctx, func() *poll.MajorityError {
 		if r = d.refusal(); r != nil {
 			return nil // it is not waited for
 		}

@@ -2,7 +2,6 @@ package poll
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"example.com/redlock/node/script"
@@ -12,23 +11,63 @@ import (
 // Reach waits until a majority of the masters would grant key, as far as is known without asking them. The error is a
 // [*MajorityError] of op that says what each of the others lacks: when ctx has ended, and at once when waiting is in vain.
 func (m *Masters) Reach(ctx context.Context, op, key string) error {
-	return m.Await(ctx, func() error { return m.Unready(op, key) })
+	return m.Await(ctx, func() *MajorityError { return m.Unready(op, key) })
+}
+
+// Await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting is
+// in vain.
+func (m *Masters) Await(ctx context.Context, lacking func() *MajorityError) error {
+	var why *MajorityError
+	cut := m.until(ctx, func() (over bool, again time.Duration) {
+		if why = lacking(); why == nil || why.Hopeless {
+			return true, 0
+		}
+		return false, why.Guard
+	})
+	switch {
+	case cut == ErrClosed:
+		return cut
+	case cut != nil:
+		return why.With(cut)
+	case why != nil:
+		return why
+	}
+	return nil
 }
 
 // Away waits until no majority of the masters would grant a lock, as far as is known without asking them, and is false if
 // ctx ended before.
 func (m *Masters) Away(ctx context.Context) bool {
-	return m.Await(ctx, func() error {
-		if m.Unready("lock", "") != nil {
-			return nil
-		}
-		return m.Lost("lock", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
-	}) == nil
+	return m.until(ctx, func() (away bool, again time.Duration) { return m.Unready("lock", "") != nil, 0 }) == nil
 }
 
-// Await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting is
-// in vain.
-func (m *Masters) Await(ctx context.Context, lacking func() error) error {
+// Meet waits until the masters are connected, or are known to be down: so many that a majority is or none can be, or until
+// ctx ends; and after that all of them, or until patience ends. It takes about a node timeout at most.
+//
+// Cost: nothing is sent.
+func (m *Masters) Meet(ctx, patience context.Context) {
+	_ = m.until(ctx, func() (decided bool, again time.Duration) {
+		up, down := m.met()
+		return quorum.Vote(len(m.Nodes), up, down) != quorum.Pending, 0
+	})
+	_ = m.until(patience, func() (all bool, again time.Duration) {
+		up, down := m.met()
+		return up+down == len(m.Nodes), 0
+	})
+}
+
+// Regain waits until no master is down, for limit at most.
+//
+// Cost: nothing is sent.
+func (m *Masters) Regain(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	_ = m.until(ctx, func() (up bool, again time.Duration) { return m.down() == 0, 0 })
+}
+
+// until waits until is says so. It is asked whenever a master has changed, and again after the time that it returns, if
+// any. When ctx ends, it is asked once more: what is so then is what counts.
+func (m *Masters) until(ctx context.Context, is func() (so bool, again time.Duration)) error {
 	changed := make(chan struct{}, 1)
 	for _, n := range m.Nodes {
 		n.Notify(changed)
@@ -38,30 +77,28 @@ func (m *Masters) Await(ctx context.Context, lacking func() error) error {
 		if m.Closed() {
 			return ErrClosed
 		}
-		err := lacking()
-		why, passes := errors.AsType[*MajorityError](err)
-		if !passes || why.Hopeless {
-			return err
+		so, again := is()
+		switch {
+		case so:
+			return nil
+		case ctx.Err() != nil:
+			return Ended(ctx)
 		}
-		if ctx.Err() != nil {
-			return why.With(Ended(ctx))
-		}
-		var guard <-chan time.Time
-		if why.Guard > 0 {
-			guard = time.After(why.Guard)
+		var later <-chan time.Time
+		if again > 0 {
+			later = time.After(again)
 		}
 		select {
 		case <-changed:
-		case <-guard:
+		case <-later:
 		case <-m.closing:
-			return ErrClosed
-		case <-ctx.Done(): // what the masters lack now is what counts
+		case <-ctx.Done():
 		}
 	}
 }
 
 // Unready says why op on key finds no majority of the masters ready, nil if one is.
-func (m *Masters) Unready(op, key string) error {
+func (m *Masters) Unready(op, key string) *MajorityError {
 	b := Ballot{N: len(m.Nodes)}
 	for i, n := range m.Nodes {
 		a := script.Answer{Outcome: script.Done}
@@ -76,63 +113,23 @@ func (m *Masters) Unready(op, key string) error {
 	return m.Lost(op, key, &b, ErrNoQuorum, nil, nil)
 }
 
-// Meet waits until the masters are connected, or are known to be down: all of them, or so many that a
-// majority is or none can be, and after that until patience ends. It takes about a node timeout at most.
-//
-// Cost: nothing is sent.
-func (m *Masters) Meet(ctx context.Context, patience <-chan struct{}) {
-	changed := make(chan struct{}, 1)
-	for _, n := range m.Nodes {
-		n.Notify(changed)
-		defer n.StopNotify(changed)
-	}
-	var enough <-chan struct{}
-	for {
-		up, down := 0, 0
-		for _, n := range m.Nodes {
-			switch {
-			case !n.Met(): // asked first: it may go down between the two
-			case n.Down():
-				down++
-			default:
-				up++
-			}
-		}
-		if quorum.Vote(len(m.Nodes), up, down) != quorum.Pending {
-			enough = patience
-		}
-		if up+down == len(m.Nodes) || enough != nil && IsClosed(enough) {
-			return
-		}
-		select {
-		case <-changed:
-		case <-enough:
-			return
-		case <-ctx.Done():
-			return
-		case <-m.closing:
-			return
-		}
-	}
-}
-
-// Regain waits until no master is down, for limit at most.
-//
-// Cost: nothing is sent.
-func (m *Masters) Regain(limit time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	_ = m.Await(ctx, func() error {
-		if m.down() > 0 {
-			return m.Lost("", "", &Ballot{N: len(m.Nodes)}, ErrNoQuorum, nil, nil)
-		}
-		return nil
-	})
-}
-
 // Gone reports whether so many masters are down that no majority is left. It is false once the client is closed.
 func (m *Masters) Gone() bool {
 	return !m.Closed() && quorum.Vote(len(m.Nodes), 0, m.down()) == quorum.Lost
+}
+
+// met returns how many masters are connected, and how many are known to be down.
+func (m *Masters) met() (up, down int) {
+	for _, n := range m.Nodes {
+		switch {
+		case !n.Met(): // asked first: it may go down between the two
+		case n.Down():
+			down++
+		default:
+			up++
+		}
+	}
+	return up, down
 }
 
 // down returns how many masters are down.

@@ -2,7 +2,6 @@ package poll
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -62,8 +61,8 @@ func (m *Masters) KnowsTime() bool {
 // Cost: nothing is sent.
 func (m *Masters) Greet(ctx context.Context) {
 	if !m.KnowsTime() {
-		none := make(chan struct{})
-		close(none)
+		none, cancel := context.WithCancel(ctx)
+		cancel()
 		m.Meet(ctx, none)
 	}
 }
@@ -87,8 +86,7 @@ func (m *Masters) NoTime(op, name string) *MajorityError {
 	if m.KnowsTime() {
 		return nil
 	}
-	why, _ := errors.AsType[*MajorityError](m.Unready(op, name))
-	return why
+	return m.Unready(op, name)
 }
 
 // RoundTrip returns a bound on the time that a majority of the masters takes to answer: that of
