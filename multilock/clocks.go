@@ -35,7 +35,7 @@ func (m *Masters) Gained(i int, most time.Duration) {
 	l.mu.Unlock()
 	if missed > 0 {
 		m.All.Log.Warn("redlock: this machine's clock stood still, or those of a majority of the masters jumped: holds end earlier", "by", missed)
-		m.watchdog.look()
+		poke(m.watchdog.wake)
 	}
 }
 

@@ -42,7 +42,7 @@ type driver struct {
 
 	out outbox
 
-	slot     bool // the lock is a slot of a semaphore
+	slot     int // of a semaphore, which the lock is; -1: it is none
 	armed    bool
 	watching bool // Redisson's channel
 
@@ -59,12 +59,11 @@ type driver struct {
 func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan struct{}) *driver {
 	d := &driver{
 		m: m, key: key, since: micros(since), decided: told,
-		ballot: poll.Ballot{N: len(m.All.Nodes)}, renewal: renewal{index: unscheduled}, trace: req.trace.attempt(key),
+		ballot: poll.Ballot{N: len(m.All.Nodes)}, renewal: renewal{index: unscheduled}, trace: req.trace.attempt(),
 	}
-	_, slot := script.SlotOf(key)
-	d.slot = slot >= 0
+	_, d.slot = script.SlotOf(key)
 	d.state.Want = attempt.Want{
-		Lease: req.Lease, Wait: !since.IsZero(), Shared: req.Shared, Keep: m.conf.Keep > 0 && !req.Shared && !d.slot,
+		Lease: req.Lease, Wait: !since.IsZero(), Shared: req.Shared, Keep: m.conf.Keep > 0 && !req.Shared && d.slot < 0,
 	}
 	d.firstEntry[0] = attempt.Entry{Key: req.Entry, Wish: req.wish()}
 	d.state.Entries, d.state.Masters = d.firstEntry[:0], d.masters[:min(len(d.masters), len(m.All.Nodes))]
@@ -77,7 +76,7 @@ func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan
 
 // line returns in which line of the client's callers its caller stands, if it waits.
 func (d *driver) line() string {
-	if d.slot {
+	if d.slot >= 0 {
 		semaphore, _ := script.SlotOf(d.key)
 		return script.Slots(semaphore)
 	}
@@ -228,27 +227,27 @@ func (d *driver) changedLocked(before attempt.State, out *attempt.Effects) {
 		if d.state.Want.Wait {
 			d.m.subscribe()
 		}
-		if d.slot && before == attempt.Asking {
-			d.tell()
+		if d.slot >= 0 && before == attempt.Asking {
+			poke(d.decided)
 		}
 	case attempt.Held:
 		if before != attempt.Kept {
 			d.unwatchLocked()
-			d.tell()
+			poke(d.decided)
 		}
 	case attempt.Ended:
 		if out.Send == 0 && d.owner != nil {
 			d.m.owners.forget(d.owner.ID)
 		}
 		d.unwatchLocked()
-		d.tell()
+		poke(d.decided)
 	}
 }
 
-// tell wakes the caller.
-func (d *driver) tell() {
+// poke tells whoever receives from c, which has room for one: unless it was told already, or c is nil.
+func poke(c chan<- struct{}) {
 	select {
-	case d.decided <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

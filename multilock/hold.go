@@ -128,8 +128,8 @@ func (m *Masters) over(h *Hold) {
 	if why != attempt.NotEnded && !m.canBeTold() {
 		m.freed(h.d.key)
 	}
-	if name, slot := script.SlotOf(h.d.key); slot >= 0 {
-		m.gaveBack(name, slot)
+	if h.d.slot >= 0 {
+		m.gaveBack(h.d)
 	}
 }
 
@@ -362,10 +362,7 @@ func (h *Hold) Shared() bool {
 }
 
 // Slot returns which slot of a semaphore it is, zero if it is a lock.
-func (h *Hold) Slot() int {
-	_, slot := script.SlotOf(h.d.key)
-	return max(slot, 0)
-}
+func (h *Hold) Slot() int { return max(h.d.slot, 0) }
 
 // Token returns the fencing token.
 func (h *Hold) Token() int64 {

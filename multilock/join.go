@@ -26,7 +26,7 @@ func Join(ctx context.Context, a, b *Hold) error {
 		b.lose(why)
 		return why
 	}
-	if a.d.slot {
+	if a.d.slot >= 0 {
 		return nil
 	}
 	if a.Token() > b.Token() {

@@ -89,11 +89,8 @@ func (l *line) mayBid() bool {
 // wake wakes the waiters of owner, which has got the lock: they enter its hold.
 func (l *line) wake(owner any) {
 	for _, w := range l.waiters {
-		if w.req.Owner != nil && w.req.Owner == owner {
-			select {
-			case w.enter <- struct{}{}:
-			default:
-			}
+		if w.req.Owner == owner {
+			poke(w.enter)
 		}
 	}
 }

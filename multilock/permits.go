@@ -189,14 +189,14 @@ func (s *semaphore) forget() {
 	}
 }
 
-// gaveBack notes that the client gave a slot of a semaphore back.
-func (m *Masters) gaveBack(name string, slot int) {
-	m.nextSlot.freed(slot)
+// gaveBack notes that the client gave the slot of d back.
+func (m *Masters) gaveBack(d *driver) {
+	m.nextSlot.freed(d.slot)
 	m.mu.Lock()
-	s := m.semaphores[script.Slots(name)]
+	s := m.semaphores[d.line()]
 	m.mu.Unlock()
 	if s != nil {
-		s.gaveBack(slot)
+		s.gaveBack(d.slot)
 	}
 }
 
@@ -287,7 +287,7 @@ func (s *semaphore) hintLocked(slot int) {
 	}
 	if first != nil {
 		first.hint = slot
-		first.wake()
+		poke(first.woken)
 	}
 }
 
@@ -298,31 +298,17 @@ type stander struct {
 	woken chan struct{} // told when a driver is held, has ended, or finds its slot taken, and of a hint
 
 	// semaphore.mu guards these. The caller alone changes where it stands.
-	stands []stand // in the order in which it came there
-	hint   int     // the slot to try next, -1 if there is none
-}
-
-// stand is a place at a slot.
-type stand struct {
-	d    *driver
-	slot int
-	once bool // it tries the slot, and does not wait for it
+	stands []*driver // at each slot, in the order in which it came there; one that tries a slot does not wait for it
+	hint   int       // the slot to try next, -1 if there is none
 }
 
 // at returns the slots at which p stands.
 func (p *stander) at() []int {
 	at := make([]int, 0, maxStands+1)
-	for _, st := range p.stands {
-		at = append(at, st.slot)
+	for _, d := range p.stands {
+		at = append(at, d.slot)
 	}
 	return at
-}
-
-func (p *stander) wake() {
-	select {
-	case p.woken <- struct{}{}:
-	default:
-	}
 }
 
 // stand waits for a permit in the queues of slots. It returns neither a hold nor an error if ctx has ended.
@@ -425,7 +411,7 @@ func (p *stander) goTo(slot int, once bool) {
 	}
 	d := m.newDriver(script.SlotKey(p.w.req.Key, slot), &p.w.req, since, p.woken)
 	p.s.mu.Lock()
-	p.stands = append(p.stands, stand{d, slot, once})
+	p.stands = append(p.stands, d)
 	if !once {
 		p.s.slots.stand(slot)
 	}
@@ -444,7 +430,7 @@ func (p *stander) drop(n int) {
 
 // shed gives up the slot at which p has stood the longest, but none that it has won and is to take in a moment.
 func (p *stander) shed() {
-	if n := slices.IndexFunc(p.stands, func(st stand) bool { return !st.d.is(attempt.Held) }); n >= 0 {
+	if n := slices.IndexFunc(p.stands, func(d *driver) bool { return !d.is(attempt.Held) }); n >= 0 {
 		p.drop(n)
 	}
 }
@@ -460,9 +446,9 @@ func (p *stander) dropAll() {
 func (p *stander) remove(n int) *driver {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	st := p.stands[n]
+	d := p.stands[n]
 	p.stands = slices.Delete(p.stands, n, n+1)
-	return st.d
+	return d
 }
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
@@ -497,7 +483,7 @@ func (p *stander) choose(turn bool) {
 // follow tries the slot that a hint is about, once, unless it tries another one. After votes that did not count it tries
 // none before the next look: giving them back told all that the slot is free.
 func (p *stander) follow() {
-	if slices.ContainsFunc(p.stands, func(st stand) bool { return st.once }) {
+	if slices.ContainsFunc(p.stands, func(d *driver) bool { return !d.state.Want.Wait }) {
 		return
 	}
 	p.s.mu.Lock()
@@ -522,19 +508,19 @@ func (p *stander) behind() bool {
 
 // any reports whether what the caller asked for at one of its slots is so.
 func (p *stander) any(is func(*attempt.Attempt) bool) bool {
-	return slices.ContainsFunc(p.stands, func(st stand) bool {
-		st.d.mu.Lock()
-		defer st.d.mu.Unlock()
-		return is(&st.d.state)
+	return slices.ContainsFunc(p.stands, func(d *driver) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return is(&d.state)
 	})
 }
 
 // won takes what was won, if anything was. The error says that waiting does not help.
 func (p *stander) won(ctx context.Context) (*Hold, error) {
 	for n := 0; n < len(p.stands); {
-		st := p.stands[n]
-		if st.d.is(attempt.Held) {
-			d := p.remove(n)
+		d := p.stands[n]
+		if d.is(attempt.Held) {
+			p.remove(n)
 			p.dropAll() // before, so that the trace ends with the call
 			hold := p.s.m.take(p.w, d)
 			if hold == nil { // it has ended meanwhile
@@ -542,11 +528,11 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 			}
 			return hold, nil
 		}
-		why := st.d.reason(nil)
+		why := d.reason(nil)
 		switch {
 		case why != nil && why.Hopeless && ctx.Err() == nil:
 			return nil, why
-		case st.d.is(attempt.Ended):
+		case d.is(attempt.Ended):
 			if why != nil && !errors.Is(why, poll.ErrTaken) { // else somebody else was faster
 				p.s.mu.Lock()
 				p.s.wary = true
@@ -570,8 +556,8 @@ func (m *Masters) isFirst(w *waiter) bool {
 // noteStand remembers what a caller waited for whose context has ended with cut.
 func (m *Masters) noteStand(p *stander, cut error) {
 	var last *poll.MajorityError
-	for _, st := range p.stands {
-		if why := st.d.reason(cut); why != nil {
+	for _, d := range p.stands {
+		if why := d.reason(cut); why != nil {
 			last = why
 		}
 	}

@@ -102,7 +102,7 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 			all = append(all, p)
 		}
 		s := all[0].s
-		all[1].stands = []stand{{slot: 1}}
+		all[1].stands = []*driver{{slot: 1}}
 		if s.hintLocked(1); all[0].hint >= 0 {
 			t.Error("a caller is to go where another one stands")
 		}
@@ -160,7 +160,7 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 		req.Permits = 1
 		c := begin(t, fx.m, req)
 		p := fx.m.semaphores[script.Slots("k")].standing[0]
-		d := p.stands[0].d
+		d := p.stands[0]
 		d.mu.Lock()
 		d.decided = make(chan struct{}, 1) // it is held up, and hears nothing
 		d.mu.Unlock()
@@ -168,7 +168,7 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 		wantWon(t, "the slot is given back", d)
 		time.Sleep(lease)
 		before := fx.calls()
-		p.wake()
+		poke(p.woken)
 		c.wantWaiting(t, "its permit has ended")
 		time.Sleep(time.Second)
 		unlock(t, c.wantHold(t, "a second later"))
@@ -235,9 +235,9 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 				synctest.Wait()
 				won := p.stands[0]
 				unlock(t, holds[won.slot])
-				wantWon(t, "the slot is given back", won.d)
+				wantWon(t, "the slot is given back", won)
 				move(p, won.slot)
-				wantWon(t, what, won.d)
+				wantWon(t, what, won)
 			})
 		})
 	}

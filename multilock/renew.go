@@ -157,7 +157,7 @@ func (h *Hold) renewFor(ctx context.Context, e Entry, what redlocktrace.Renewal,
 		return poll.ErrClosed
 	}
 	defer h.d.m.All.End()
-	if ev.Kind == attempt.Downgrade && h.d.slot {
+	if ev.Kind == attempt.Downgrade && h.d.slot >= 0 {
 		return poll.Fail(string(what), h.Name(), errPermit)
 	}
 	for again := true; ; again = false {

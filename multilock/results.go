@@ -74,7 +74,7 @@ func (d *driver) lostLocked(b *poll.Ballot, state, cut, late error) *poll.Majori
 func (d *driver) refusedLocked(cut error) *poll.MajorityError {
 	op, name := called(d.key)
 	why := d.m.All.Refused(op, name, &d.ballot, cut)
-	if d.slot {
+	if d.slot >= 0 {
 		why.Holder = ""
 	}
 	return why

@@ -173,7 +173,7 @@ func (r *round) Answer(i int, a script.Answer) {
 	if !asks && r.ballot.In == d.m.All.Set() {
 		d.answeredLocked(r)
 	}
-	waits := asks && d.state.Want.Wait && !d.slot
+	waits := asks && d.state.Want.Wait && d.slot < 0
 	d.mu.Unlock()
 	d.flush()
 	if r.next != nil {

@@ -15,7 +15,6 @@ type attemptTrace struct {
 	call  *callTrace
 	try   int    // the number of its last try among those of the call
 	of    uint32 // and among its own
-	slot  int    // of a permit
 	ahead int    // in the queue of the masters, -1 if that is not known
 }
 
@@ -28,12 +27,11 @@ type roundTrace struct {
 }
 
 // attempt makes the trace of an attempt for the call, nil if that has none.
-func (t *callTrace) attempt(key string) *attemptTrace {
+func (t *callTrace) attempt() *attemptTrace {
 	if t == nil {
 		return nil
 	}
-	_, slot := script.SlotOf(key)
-	return &attemptTrace{call: t, ahead: -1, slot: max(slot, 0)}
+	return &attemptTrace{call: t, ahead: -1}
 }
 
 // askedLocked tells of the round that out wants, nil if nothing is told of it.
@@ -58,7 +56,7 @@ func (t *attemptTrace) askedLocked(d *driver, out *attempt.Effects) *roundTrace 
 	}
 	round.Try = t.try
 	r := t.call.asked(round, e)
-	r.slot = t.slot
+	r.slot = max(d.slot, 0)
 	return r
 }
 
@@ -80,7 +78,7 @@ func (t *callTrace) enters(h *Hold) *roundTrace {
 func (t *attemptTrace) handedOffLocked(d *driver, i, round int, h script.HandOff) {
 	tracer.Tell(t.call.to, t.call.to.Trace.Voted, redlocktrace.Voted{
 		Call: t.call.about, Round: redlocktrace.Round{Try: t.try, Number: round}, Time: time.Now(),
-		Master: d.m.All.Nodes[i].Name(), Vote: redlocktrace.VoteHandedOff, Token: h.Token, Slot: t.slot,
+		Master: d.m.All.Nodes[i].Name(), Vote: redlocktrace.VoteHandedOff, Token: h.Token, Slot: max(d.slot, 0),
 	})
 }
 

@@ -90,15 +90,7 @@ func (w *watchdog) schedule(d *driver) {
 	// Most holds are given back before they are due. The goroutine is not woken for them,
 	// but to begin early where they have just become many.
 	if v.due < w.next || len(w.heap) == batch+1 {
-		w.look()
-	}
-}
-
-// look has the goroutine look again.
-func (w *watchdog) look() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
+		poke(w.wake)
 	}
 }
 
