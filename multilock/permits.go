@@ -60,15 +60,15 @@ func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
 			break
 		}
 		b, cut := m.askSlots(req.Key, req.Permits, func(b *poll.Ballot) bool {
-			return m.answered(b) && m.known(b, req.Permits).settled(b.N-b.In.Len())
+			return m.answered(b) && known(b, req.Permits).settled(b.N-b.In.Len())
 		}).Wait(ctx)
 		if !m.answered(b) {
 			return nil, m.All.Lost("acquire", req.Key, b, poll.ErrNoQuorum, cut, nil)
 		}
-		known := m.known(b, req.Permits)
+		free := known(b, req.Permits)
 		var tried []int
 		for len(tried) < triesEach && errors.Is(err, poll.ErrTaken) {
-			slot := known.freeOne(req.Permits, rand.Uint32(), tried)
+			slot := free.freeOne(req.Permits, rand.Uint32(), tried)
 			if slot < 0 {
 				break
 			}
@@ -96,27 +96,10 @@ func (m *Masters) answered(b *poll.Ballot) bool {
 }
 
 // known returns what the answers to askSlots say.
-func (m *Masters) known(b *poll.Ballot, permits int) *slots {
-	s := &slots{masters: m.All.Len()}
-	m.see(s, b, permits)
+func known(b *poll.Ballot, permits int) *slots {
+	s := &slots{masters: b.N}
+	s.see(b, permits)
 	return s
-}
-
-// see tells s what the answers to askSlots say.
-func (m *Masters) see(s *slots, b *poll.Ballot, permits int) {
-	s.looked(permits)
-	for i := range b.N {
-		if a := b.At(i); b.In.Has(i) && a.Outcome == script.Done {
-			s.answers()
-			for _, slot := range a.Slots {
-				load := slot.Queue
-				if slot.Held {
-					load++
-				}
-				s.taken(slot.Slot, load)
-			}
-		}
-	}
 }
 
 // allTaken is the error where no slot is free, by the answers to askSlots.
@@ -142,15 +125,19 @@ type semaphore struct {
 	idle    *time.Timer // ends it when there have been none for a while
 
 	mu       sync.Mutex
-	slots    *slots
-	known    int           // how many slots the last look was at
+	slots    *slots        // by the last look
 	looked   clock.Instant // when that began
-	look     *poll.Poll    // under way, nil if none is
-	looks    int           // how many slots that looks at
-	began    clock.Instant // and when it began
+	look     *look         // under way, nil if none is
 	standing []*stander    // in the order in which they began to stand
 	given    []int         // slots that the client gave back, and to which none of its callers has come since
 	wary     bool          // since the last look, a caller got votes that do not count
+}
+
+// look is a look at the first slots of a semaphore, for all callers that wait for it.
+type look struct {
+	*poll.Poll
+	slots int // so many
+	began clock.Instant
 }
 
 // semaphoreOf returns the semaphore for a caller that begins to stand, and listens to what is freed.
@@ -234,26 +221,27 @@ func (s *semaphore) ask(k int) <-chan struct{} {
 	defer s.mu.Unlock()
 	now := clock.Now()
 	switch {
-	case s.look != nil && s.looks >= k:
-	case s.known >= k && now.Sub(s.looked) < time.Duration(k)*freshFor:
+	case s.look != nil && s.look.slots >= k:
+	case len(s.slots.load) >= k && now.Sub(s.looked) < time.Duration(k)*freshFor:
 		return closedChan
 	default:
 		name, _ := script.SlotOf(s.key)
-		s.look, s.looks, s.began = s.m.askSlots(name, k, s.m.answered), k, now
+		s.look = &look{s.m.askSlots(name, k, s.m.answered), k, now}
 	}
 	return s.look.Done
 }
 
 // sawLocked takes over what the look came to, if one has ended.
 func (s *semaphore) sawLocked() {
-	if s.look == nil || !poll.IsClosed(s.look.Done) {
+	l := s.look
+	if l == nil || !poll.IsClosed(l.Done) {
 		return
 	}
-	b, _ := s.look.Wait(context.Background())
+	b, _ := l.Wait(context.Background())
 	s.look, s.wary = nil, false
 	if s.m.answered(b) {
-		s.m.see(s.slots, b, s.looks)
-		s.known, s.looked = s.looks, s.began
+		s.slots.see(b, l.slots)
+		s.looked = l.began
 	}
 }
 
@@ -262,7 +250,8 @@ func (s *semaphore) sawLocked() {
 func (s *semaphore) scarce() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known > 0 && clock.Since(s.looked) < lookAgain && s.slots.freeOne(s.known, 0, nil) < 0
+	k := len(s.slots.load)
+	return k > 0 && clock.Since(s.looked) < lookAgain && s.slots.freeOne(k, 0, nil) < 0
 }
 
 // freed notes that master i freed a slot that nobody waits for. The first caller that can goes there, unless

@@ -180,12 +180,12 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 
 // crowd has a master say that the first slots are taken, and two wait for one of them.
 func (s *semaphore) crowd(permits, crowded int) {
-	s.slots.looked(permits)
-	s.slots.answers()
+	taken := make(map[int]int)
 	for slot := range permits {
-		s.slots.taken(slot, 1)
+		taken[slot] = 1
 	}
-	s.slots.taken(crowded, 2)
+	taken[crowded] += 2
+	s.slots = seen(3, permits, taken)
 }
 
 // A caller that looks leaves a slot that is crowded, whatever slot it tries meanwhile.

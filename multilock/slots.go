@@ -3,6 +3,8 @@ package multilock
 import (
 	"slices"
 
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -19,19 +21,24 @@ type slots struct {
 	freed    map[int]Set // masters that said so of a slot since it was last free
 }
 
-// looked begins what the masters say of the first k slots: answers and taken follow.
-func (s *slots) looked(k int) {
+// see takes in what the masters answered that were asked for the first k slots.
+func (s *slots) see(b *poll.Ballot, k int) {
 	s.answered, s.load, s.busy = 0, make([]int, k), make([]int, k)
-}
-
-// answers notes that one more master has said which slots are taken.
-func (s *slots) answers() { s.answered++ }
-
-// taken notes that load owners, above 0, have a slot at a master that answered, or wait for it.
-func (s *slots) taken(slot, load int) {
-	if slot < len(s.load) {
-		s.load[slot] += load
-		s.busy[slot]++
+	for i := range b.N {
+		a := b.At(i)
+		if !b.In.Has(i) || a.Outcome != script.Done {
+			continue
+		}
+		s.answered++
+		for _, at := range a.Slots {
+			if at.Slot >= k {
+				continue
+			}
+			s.busy[at.Slot]++
+			if s.load[at.Slot] += at.Queue; at.Held {
+				s.load[at.Slot]++
+			}
+		}
 	}
 }
 

@@ -6,20 +6,22 @@ import (
 	"testing"
 
 	"example.com/redlock/internal/check"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
 )
 
 // seen makes what a client knows of k slots, of as many masters as there are answers, of which each has how many own
 // a slot or wait for it.
 func seen(masters, k int, answers ...map[int]int) *slots {
-	s := &slots{masters: masters}
-	s.looked(k)
-	for _, taken := range answers {
-		s.answers()
+	b := &poll.Ballot{N: masters, Answers: make([]script.Answer, masters)}
+	for i, taken := range answers {
+		a := script.Answer{Outcome: script.Done}
 		for slot, load := range taken {
-			s.taken(slot, load)
+			a.Slots = append(a.Slots, script.Slot{Slot: slot, Held: true, Queue: load - 1})
 		}
+		b.Put(i, a)
 	}
-	return s
+	return known(b, k)
 }
 
 // TestSlots: where a caller goes, by what the masters say.
