@@ -80,7 +80,7 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 		all.ID = trace.Client
 	}
 	m.Clients = clients.New(all, m, trace)
-	m.owners = newOwners(all.ID)
+	m.owners.client, m.owners.known = all.ID, make(map[string]*driver)
 	m.nextSlot.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.watchdog = newWatchdog(m)
 	for _, n := range nodes {

@@ -129,15 +129,12 @@ func (m *Masters) Owns(key string, owner any) bool { return m.owned(key, owner) 
 // owners are the owners of this client that may have a lock, or may get one: from the first
 // command of each until its last release was answered.
 type owners struct {
-	client string        // its ID, the first part of each owner
-	seq    atomic.Uint64 // the second part, never used twice
+	client string                 // its ID, the first part of each owner
+	seq    atomic.Uint64          // the second part, never used twice
+	strays [poll.Max]atomic.Int32 // releases under way at each master, see releaseStray
 
 	mu    sync.Mutex
 	known map[string]*driver // by owner
-}
-
-func newOwners(client string) owners {
-	return owners{client: client, known: make(map[string]*driver)}
 }
 
 // make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
@@ -188,10 +185,17 @@ func (o *owners) all(is func(*driver) bool) (list []*driver) {
 	return list
 }
 
-// releaseStray looks at who has the lock at master i, by an answer. If that is an owner of this
-// client that has gone, one of its commands was carried out after all: it is released there.
-func (m *Masters) releaseStray(i int, key string, a script.Answer) {
-	if a.Outcome == script.Refused && m.All.Ours(a.Holder) && m.owners.find(a.Holder) == nil {
-		m.All.Nodes[i].Send(script.ReleaseOfAny(key, a.Holder), poll.Nobody{})
+// mostStrays bounds how many of these releases a master is owed: who may publish can make up any number of owners.
+const mostStrays = 64
+
+// releaseStray releases what owner has of key at master i, by what that said, if it is one of this client that has gone:
+// one of its commands was carried out after all, or the lock was handed off to it. One that is left out, where there are
+// many, or finds the master down is not missed for long: the owner is met again, or the hand-off ends by itself.
+func (m *Masters) releaseStray(i int, key, owner string) {
+	n, strays := m.All.Nodes[i], &m.owners.strays[i]
+	if !m.All.Ours(owner) || m.owners.find(owner) != nil || n.Down() || strays.Load() >= mostStrays {
+		return
 	}
+	strays.Add(1)
+	n.Send(script.ReleaseOfAny(key, owner), poll.Receiver(func(int, script.Answer) { strays.Add(-1) }))
 }

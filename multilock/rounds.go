@@ -146,8 +146,8 @@ func (d *driver) releaseLocked(old *script.Owner, out *attempt.Effects) {
 func (r *round) Answer(i int, a script.Answer) {
 	d := r.d
 	asks := r.command == attempt.Ask || r.command == attempt.Register
-	if asks {
-		d.m.releaseStray(i, d.key, a)
+	if asks && a.Outcome == script.Refused {
+		d.m.releaseStray(i, d.key, a.Holder)
 	}
 	d.mu.Lock()
 	if r.trace != nil {

@@ -7,7 +7,6 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/attempt"
-	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 )
 
@@ -36,15 +35,11 @@ func (m *Masters) blockedBy(key string, owner string) {
 
 // subscriptions are what the masters publish to this client.
 type subscriptions struct {
-	work   atomic.Uint32          // the set of masters where they work
-	strays [poll.Max]atomic.Int32 // releases under way at each master, of hand-offs to owners that are not known
+	work atomic.Uint32 // the set of masters where they work
 
 	mu    sync.Mutex
 	begun bool
 }
-
-// mostStrays bounds strays: who may publish can make up any number of owners.
-const mostStrays = 64
 
 // subscribe begins to subscribe to what the masters publish to this client, unless that was done
 // before. Contenders are told as soon as it works.
@@ -74,22 +69,11 @@ func (m *Masters) HandedOff(i int, h script.HandOff) {
 		defer m.All.Witness.Message(i, h)()
 	}
 	switch d := m.owners.find(h.Owner); {
-	case d != nil && d.key == h.Key: // else it is forged
-		d.handedOff(i, h)
 	case d == nil:
-		m.releaseUnknown(i, h)
+		m.releaseStray(i, h.Key, h.Owner)
+	case d.key == h.Key: // else it is forged
+		d.handedOff(i, h)
 	}
-}
-
-// releaseUnknown releases what master i handed off to an owner that is not known, unless many such releases are under
-// way. One that is left out, or finds the master down, is not missed for long: the hand-off ends by itself.
-func (m *Masters) releaseUnknown(i int, h script.HandOff) {
-	n, strays := m.All.Nodes[i], &m.subs.strays[i]
-	if n.Down() || strays.Load() >= mostStrays {
-		return
-	}
-	strays.Add(1)
-	n.Send(script.ReleaseOfAny(h.Key, h.Owner), poll.Receiver(func(int, script.Answer) { strays.Add(-1) }))
 }
 
 // Freed implements [node.Subscriber].
