@@ -10,6 +10,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
@@ -250,7 +251,7 @@ func TestClockThatStoodStill(t *testing.T) {
 				if err := renewed.Check(); tt.keeps && tt.ahead == 1 && err != nil || !tt.keeps && !errors.Is(err, poll.ErrLost) {
 					t.Errorf("the hold that is renewed: %v, want it kept: %v", err, tt.keeps)
 				}
-				renewed.end(nil)
+				renewed.end(attempt.End, nil)
 			})
 		})
 	}
@@ -300,7 +301,7 @@ func TestRestartIsLookedAtOnce(t *testing.T) {
 				if want := clock.Validity(30*time.Second, 100*time.Millisecond); tt.want == nil && hold.Remaining() < want {
 					t.Errorf("%v is left, want %v or more: it was renewed", hold.Remaining(), want)
 				}
-				hold.end(nil)
+				hold.end(attempt.End, nil)
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/check"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -138,7 +139,7 @@ func TestWaitingToEnter(t *testing.T) {
 			t.Errorf("Lock = %v, want DeadlineExceeded and poll.ErrNoQuorum", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
-		hold.end(poll.ErrNotHeld)
+		hold.end(attempt.End, poll.ErrNotHeld)
 		// And at once where it is in vain.
 		hold = fx.lock(t, shared(owner))
 		synctest.Wait()
@@ -148,7 +149,7 @@ func TestWaitingToEnter(t *testing.T) {
 			t.Errorf("Lock = %v, want it hopeless while the hold lasts", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
-		hold.end(poll.ErrNotHeld)
+		hold.end(attempt.End, poll.ErrNotHeld)
 	})
 }
 
@@ -277,7 +278,7 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 				}
 				check.Equal(t, hold.Count(), tt.count, "Count")
 				outer.Entry.(*entry).wantAlive(t)
-				hold.end(poll.ErrNotHeld)
+				hold.end(attempt.End, poll.ErrNotHeld)
 				time.Sleep(time.Second)
 				fx.wantHolders(t, "k", "- - -")
 			})

@@ -139,25 +139,15 @@ func (h *Hold) loseBound() {
 	bound, why := h.bound, h.d.state.Why
 	h.d.mu.Unlock()
 	if bound != nil && (why == attempt.Expired || why == attempt.Lost) {
-		bound.lose(h.cause)
+		bound.end(attempt.Lose, h.cause)
 	}
 }
 
-// lose ends the hold, which is lost whatever its masters say.
-func (h *Hold) lose(cause error) {
+// end ends the hold unless it has ended: by End it is given back, by Lose it is lost, whatever its masters say.
+func (h *Hold) end(by attempt.Kind, cause error) {
 	h.d.mu.Lock()
 	if h.liveLocked() {
-		h.d.advanceLocked(&attempt.Event{Kind: attempt.Lose}, nil, cause)
-	}
-	h.d.mu.Unlock()
-	h.d.flush()
-}
-
-// end gives the hold back unless it has ended.
-func (h *Hold) end(cause error) {
-	h.d.mu.Lock()
-	if h.liveLocked() {
-		h.d.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause)
+		h.d.advanceLocked(&attempt.Event{Kind: by}, nil, cause)
 	}
 	h.d.mu.Unlock()
 	h.d.flush()

@@ -115,7 +115,7 @@ func TestJoinNeedsAMajority(t *testing.T) {
 func TestJoin(t *testing.T) {
 	const far int64 = 7_000_000_000_000_000
 	gone := errors.New("gone")
-	lose := func(h *Hold) { h.lose(gone) }
+	lose := func(h *Hold) { h.end(attempt.Lose, gone) }
 	for _, tt := range []struct {
 		what    string
 		do      func(a, b *Hold)

@@ -3,6 +3,7 @@ package multilock
 import (
 	"context"
 
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
@@ -22,8 +23,8 @@ func Join(ctx context.Context, a, b *Hold) error {
 	if !a.bind(b) || !b.bind(a) {
 		op, name := called(a.d.key)
 		why := poll.Fail(op, name, poll.ErrLost)
-		a.lose(why)
-		b.lose(why)
+		a.end(attempt.Lose, why)
+		b.end(attempt.Lose, why)
 		return why
 	}
 	if a.d.slot >= 0 {

@@ -104,7 +104,7 @@ func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, er
 		m.checkBefore(h)
 		op, name := called(h.d.key)
 		if why := m.Clients.Admit(ctx, op, name); why != nil { // it was stopped, or cut off, while it asked
-			h.end(why)
+			h.end(attempt.End, why)
 			return nil, why
 		}
 	}

@@ -74,7 +74,7 @@ func TestNoOutageOfWhatHasEnded(t *testing.T) {
 		fx.Master(0).Freeze()
 		fx.Master(1).Freeze()
 		time.Sleep(2 * time.Millisecond)
-		hold.end(poll.ErrNotHeld)
+		hold.end(attempt.End, poll.ErrNotHeld)
 		time.Sleep(time.Second)
 		if lines := fx.log.Lines("renewal failed"); len(lines) > 0 || len(fx.m.unrenewed.lacks) > 0 {
 			t.Errorf("the log has %q, and %d holds are remembered; want nothing", lines, len(fx.m.unrenewed.lacks))

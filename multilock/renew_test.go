@@ -94,7 +94,7 @@ func TestEnteredForALongerLease(t *testing.T) {
 				t.Fatalf("%v is left of it, and %v of its lease of %v at a master", left, has, 3*lease)
 			}
 		}
-		hold.end(poll.ErrNotHeld)
+		hold.end(attempt.End, poll.ErrNotHeld)
 	})
 }
 
@@ -166,7 +166,7 @@ func TestRenewHeals(t *testing.T) {
 func TestRenewalThatCrossesARelease(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *Hold){
 		"Unlock": func(t *testing.T, hold *Hold) { unlock(t, hold) },
-		"loss":   func(_ *testing.T, hold *Hold) { hold.lose(poll.ErrLost) },
+		"loss":   func(_ *testing.T, hold *Hold) { hold.end(attempt.Lose, poll.ErrLost) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
