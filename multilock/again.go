@@ -20,8 +20,6 @@ func (m *Masters) Enter(ctx context.Context, h *Hold, req Request) error {
 		h.d.drain()
 		err = poll.Fail("enter", req.Key, h.Check())
 	}
-	if req.trace != nil && err != nil {
-		req.trace.failed(err)
-	}
+	req.trace.failed(err)
 	return err
 }

@@ -60,9 +60,7 @@ func (d *driver) holdLocked(req *Request, h *Hold) *Hold {
 		h.holder = req.Entry
 	}
 	d.hold, d.decided = h, nil
-	if req.trace != nil {
-		req.trace.won(h)
-	}
+	req.trace.won(h)
 	d.m.adoptLocked(h)
 	return h
 }
@@ -201,9 +199,7 @@ func (h *Hold) enterOnce(ctx context.Context, req *Request) (why error, outdated
 		case i < 0:
 			return poll.Fail("lock", h.d.key, poll.ErrUpgrade), false
 		case h.d.state.Entries[i].State != attempt.Asked:
-			if req.trace != nil {
-				req.trace.won(h)
-			}
+			req.trace.won(h)
 			return nil, false
 		}
 		if req.trace != nil && r.trace == nil {

@@ -18,9 +18,7 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 	if err != nil {
 		err = m.Clients.Identify(ctx, err)
 	}
-	if req.trace != nil && err != nil {
-		req.trace.failed(err)
-	}
+	req.trace.failed(err)
 	return hold, err
 }
 
@@ -307,9 +305,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 		if d != nil {
 			holds[i], errs[i] = m.tried(ctx, &reqs[i], d)
 		}
-		if t := reqs[i].trace; t != nil && errs[i] != nil {
-			t.failed(errs[i])
-		}
+		reqs[i].trace.failed(errs[i])
 	}
 	again.Wait()
 	return holds, errs

@@ -73,6 +73,9 @@ func kind(req *Request) redlocktrace.Kind {
 
 // won ends the call, which has h from now on. h.d.mu is held, so what happens to h is told later.
 func (t *callTrace) won(h *Hold) {
+	if t == nil {
+		return
+	}
 	e := redlocktrace.CallDone{
 		Outcome: redlocktrace.OutcomeAcquired, Owner: h.d.owner.ID, Token: h.token, Slot: h.Slot(),
 		Validity: max(0, h.d.m.left(h.d.state.Until)),
@@ -83,9 +86,11 @@ func (t *callTrace) won(h *Hold) {
 	t.done(e)
 }
 
-// failed ends the call with the error that the caller gets, unless it has ended.
+// failed ends the call with the error that the caller gets, if any.
 func (t *callTrace) failed(err error) {
-	t.done(redlocktrace.CallDone{Outcome: t.outcome(err), Err: err})
+	if t != nil && err != nil {
+		t.done(redlocktrace.CallDone{Outcome: t.outcome(err), Err: err})
+	}
 }
 
 func (t *callTrace) done(e redlocktrace.CallDone) {
