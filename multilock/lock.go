@@ -30,6 +30,18 @@ func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
 		}
 		return m.wait(ctx, req)
 	}
+	if hold, err := m.own(ctx, req); hold != nil || err != nil {
+		return hold, err
+	}
+	if req.Permits > 0 {
+		return m.tryPermit(ctx, req)
+	}
+	return m.try(ctx, req)
+}
+
+// own returns what a try need not ask for: the hold of the caller's owner, entered again, or what the client keeps. The
+// error says why it must not ask.
+func (m *Masters) own(ctx context.Context, req *Request) (*Hold, error) {
 	op, name := called(req.line())
 	if err := m.All.Greeted(ctx, op, name); err != nil {
 		return nil, err
@@ -40,13 +52,7 @@ func (m *Masters) lock(ctx context.Context, req *Request) (*Hold, error) {
 	if err := m.Clients.Admit(ctx, op, name); err != nil {
 		return nil, err
 	}
-	if hold := m.takeOver(req, nil); hold != nil { // not before it is established, or the try would find its own client's lock
-		return hold, nil
-	}
-	if req.Permits > 0 {
-		return m.tryPermit(ctx, req)
-	}
-	return m.try(ctx, req)
+	return m.takeOver(req, nil), nil // not before it is established, or the try would find its own client's lock
 }
 
 // enter enters the hold that the caller's owner has of the name, if it has one.
@@ -280,13 +286,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			continue
 		}
 		req.trace = m.startCall(ctx, req)
-		if errs[i] = m.All.Greeted(ctx, "lock", req.Key); errs[i] == nil {
-			errs[i] = m.Clients.Admit(ctx, "lock", req.Key)
-		}
-		if errs[i] != nil {
-			continue
-		}
-		if holds[i] = m.takeOver(req, nil); holds[i] != nil {
+		if holds[i], errs[i] = m.own(ctx, req); holds[i] != nil || errs[i] != nil {
 			continue
 		}
 		if drivers[i] = m.tryLater(req); drivers[i] == nil {
