@@ -203,9 +203,9 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 	if out.NewOwner {
 		d.releaseLocked(old, &out)
 	}
-	if out.Answered {
-		news := message{reports: true}
-		if out.Outage {
+	if again := before == attempt.Waiting || before == attempt.Minority; again && out.Send != 0 && out.Round.Command.Asks() && !out.NewOwner {
+		news := message{reports: true} // all answers to the last round that come soon are in by now
+		if d.ballot.Unreachable() {
 			news.outage = d.refusedLocked(nil)
 		}
 		d.postLocked(news)

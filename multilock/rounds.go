@@ -145,7 +145,7 @@ func (d *driver) releaseLocked(old *script.Owner, out *attempt.Effects) {
 // Answer implements [node.Receiver].
 func (r *round) Answer(i int, a script.Answer) {
 	d := r.d
-	asks := r.command == attempt.Ask || r.command == attempt.Register
+	asks := r.command.Asks()
 	if asks && a.Outcome == script.Refused {
 		d.m.releaseStray(i, d.key, a.Holder)
 	}

@@ -173,7 +173,7 @@ func (c *Attempt) start(conf *Config, now clock.Instant, ev *Event, out *Effects
 func (c *Attempt) answer(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	m, r := &c.Masters[ev.Master], c.round(ev.Round)
 	m.Open--
-	asked := r == nil || r.Command == Ask || r.Command == Register
+	asked := r == nil || r.Command.Asks()
 	// A caller that waits stands in the queue of a master that said no.
 	m.Reached = m.Reached || ev.Outcome.mayHold() || asked && c.Want.Wait && ev.Outcome == No
 	switch {
@@ -236,7 +236,6 @@ func (c *Attempt) due(conf *Config, now clock.Instant, ev *Event, out *Effects) 
 		clear(c.Masters) // each try is judged by its own answers
 		c.ask(conf, now, ev, out)
 	case (c.State == Waiting || c.State == Minority) && reached(now, c.AskAt):
-		c.takeStock(conf, out)
 		c.ask(conf, now, ev, out)
 	case c.State == Kept && reached(now, c.GiveBackAt):
 		c.end(conf, now, Released, out)

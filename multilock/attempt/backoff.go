@@ -40,7 +40,6 @@ func (c *Attempt) backOff(conf *Config, now clock.Instant, ev *Event, out *Effec
 	switch {
 	case c.Refreshing:
 		// What the masters said before tells nothing of those that have not handed off.
-		c.takeStock(conf, out)
 		c.State = Waiting
 		c.ask(conf, now, ev, out)
 	case c.holder(conf, false) != Nobody:

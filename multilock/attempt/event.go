@@ -164,7 +164,5 @@ type Effects struct {
 	Settled uint32
 	Result  Result
 
-	Outage   bool // the last round found too few masters that answer
-	Answered bool // Outage says something: a round was answered
-	Drawn    bool // Event.Lot was used
+	Drawn bool // Event.Lot was used
 }

@@ -26,6 +26,9 @@ func (c Command) String() string {
 	return [commands]string{"ask", "register", "follow", "raise", "extend", "count", "release"}[c]
 }
 
+// Asks reports whether it asks for the lock, or for a place in the queue.
+func (c Command) Asks() bool { return c == Ask || c == Register }
+
 // Round is one command to all masters, and what they answered.
 type Round struct {
 	Sent   clock.Instant
@@ -241,13 +244,5 @@ func (c *Attempt) askSoon(conf *Config, now clock.Instant, ev *Event, d time.Dur
 func (c *Attempt) sooner(conf *Config, now clock.Instant, ev *Event, d time.Duration) {
 	if at := now.Add(max(d, conf.Settle)); at.Left(c.AskAt) > 0 && !TooShort(c.Want.Lease, ev.Trip) {
 		c.AskAt = at
-	}
-}
-
-// takeStock reports what the last round came to. All answers that come soon are in by now, so they
-// are reported together.
-func (c *Attempt) takeStock(conf *Config, out *Effects) {
-	if c.State == Waiting || c.State == Minority {
-		out.Answered, out.Outage = true, c.contest(conf) == quorum.Unreachable // too few gave an answer that counts
 	}
 }

@@ -344,7 +344,6 @@ func (s *story) effects(out *Effects) (told []string) {
 		}
 	}
 	r := &out.Round
-	say(out.Answered, "answered: outage %v", out.Outage)
 	say(out.Settled > 0, "#%d is %s", out.Settled, []string{"", "confirmed", "not confirmed", "denied"}[out.Result])
 	say(out.NewOwner, "owner %d", s.Try)
 	if out.Send != 0 {

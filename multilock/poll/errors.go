@@ -250,7 +250,7 @@ func (b *Ballot) hopeless() bool {
 func (m *Masters) Refused(op, name string, b *Ballot, cut error) *MajorityError {
 	granted, refused, _ := b.Tally()
 	state := ErrTaken
-	if b.unreachable() || cut != nil && refused == 0 {
+	if b.Unreachable() || cut != nil && refused == 0 {
 		state = ErrNoQuorum
 	}
 	err := m.Lost(op, name, b, state, cut, nil)
@@ -262,8 +262,8 @@ func (m *Masters) Refused(op, name string, b *Ballot, cut error) *MajorityError 
 	return err
 }
 
-// unreachable reports whether too few masters gave an answer that counts to a lock.
-func (b *Ballot) unreachable() bool {
+// Unreachable reports whether too few masters gave an answer that counts to a lock.
+func (b *Ballot) Unreachable() bool {
 	granted, _, failed := b.Tally()
 	return quorum.Judge(b.N, granted, failed, b.holders()) == quorum.Unreachable
 }
