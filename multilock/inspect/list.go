@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/redlock/multilock/clients"
@@ -59,20 +60,23 @@ func List(ctx context.Context, d *clients.Directory, pattern, after string, limi
 	start := time.Now()
 	prefix := d.All.Nodes[0].Prefix()  // that of all
 	limit = min(limit, math.MaxInt/32) // what follows from it does not overflow
-	found := &names{prefix: prefix, after: after, limit: 10*limit + spare, all: make(map[target]bool)}
+	found := &names{after: after, limit: 10*limit + spare, all: make(map[target]bool)}
+	match := prefix.Pattern(pattern)
+	scans := []func(cursor uint64) *script.Command{
+		func(cursor uint64) *script.Command { return script.Scan(cursor, match, "hash") },
+		func(cursor uint64) *script.Command { return script.ScanSlots(cursor, match, false) },
+		func(cursor uint64) *script.Command { return script.ScanSlots(cursor, match, true) },
+	}
 	err := d.All.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
-		a := d.All.Scan(looking, i, func(cursor uint64) *script.Command {
-			return script.Scan(cursor, prefix.Pattern(pattern), "hash")
-		}, found.locks)
-		for _, inBraces := range [...]bool{false, true} {
-			if a.Outcome == script.Done {
-				a = d.All.Scan(looking, i, func(cursor uint64) *script.Command {
-					return script.ScanSlots(cursor, prefix.Pattern(pattern), inBraces)
-				}, found.semaphores)
-			}
+		a := script.Answer{Outcome: script.Done}
+		for n := 0; n < len(scans) && a.Outcome == script.Done; n++ {
+			a = d.All.Scan(looking, i, scans[n], func(keys []string) (more bool) {
+				found.add(prefix, keys, n > 0)
+				return true
+			})
 		}
 		if looking.Err() != nil && ctx.Err() == nil {
-			found.late()
+			found.late.Store(true)
 			a = script.Answer{Outcome: script.Done}
 		}
 		return a
@@ -81,8 +85,8 @@ func List(ctx context.Context, d *clients.Directory, pattern, after string, limi
 		return l, err
 	}
 	d.Guard(ctx) // so that not each name asks for it
-	var all []target
-	all, l.More = found.first()
+	all := found.first()
+	l.More = found.more || found.late.Load()
 	for part := range slices.Chunk(all, listedAtOnce) {
 		if time.Since(start) > poll.ScanTime {
 			l.More = true
@@ -137,55 +141,39 @@ func (t target) compare(o target) int {
 
 // names are the first ones, in their order, of those that were found.
 type names struct {
-	prefix script.Prefix // of their keys
-	after  string        // the first of them is behind this one
-	limit  int
-	mu     sync.Mutex
-	all    map[target]bool // up to twice the limit, so that they need not be sorted for each
-	more   bool
+	after string // the first of them is behind this one
+	limit int
+
+	mu   sync.Mutex
+	all  map[target]bool // up to twice the limit, so that they need not be sorted for each
+	more bool
+
+	late atomic.Bool // there was no time for all
 }
 
-// locks takes keys that may be locks.
-func (n *names) locks(keys []string) (more bool) {
-	n.add(keys, func(key string) (target, bool) {
-		name, ok := n.prefix.Name(key)
-		return target{key: name}, ok && script.Reserved(key) == ""
-	})
-	return true
-}
-
-// semaphores takes keys of semaphores.
-func (n *names) semaphores(keys []string) (more bool) {
-	n.add(keys, func(key string) (target, bool) {
-		key, _ = n.prefix.Name(key)
-		name, _ := script.SlotOf(key)
-		return target{name, true}, name != ""
-	})
-	return true
-}
-
-func (n *names) add(keys []string, of func(key string) (target, bool)) {
+// add takes keys that may be locks, or slots of semaphores.
+func (n *names) add(prefix script.Prefix, keys []string, slots bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, key := range keys {
-		if t, ok := of(key); ok && t.key > n.after {
-			n.all[t] = true
+		name, ok := prefix.Name(key)
+		if slots {
+			name, _ = script.SlotOf(name)
+			ok = name != ""
+		} else {
+			ok = ok && script.Reserved(key) == ""
+		}
+		if ok && name > n.after {
+			n.all[target{name, slots}] = true
 		}
 	}
 	if len(n.all) > 2*n.limit {
-		n.firstLocked()
+		n.first()
 	}
 }
 
-// first returns the first names, in their order, and whether there are others.
-func (n *names) first() (all []target, more bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.firstLocked(), n.more
-}
-
-// firstLocked returns the first names, in their order, and forgets the others.
-func (n *names) firstLocked() []target {
+// first returns the first names, in their order, and forgets the others.
+func (n *names) first() []target {
 	all := slices.SortedFunc(maps.Keys(n.all), target.compare)
 	if len(all) <= n.limit {
 		return all
@@ -195,13 +183,6 @@ func (n *names) firstLocked() []target {
 	}
 	n.more = true
 	return all[:n.limit]
-}
-
-// late notes that there was no time for more.
-func (n *names) late() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.more = true
 }
 
 // listed inspects targets, and returns those that somebody has.

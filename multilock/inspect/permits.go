@@ -26,6 +26,7 @@ type Slot struct {
 type Waiter struct {
 	Entry script.Waiter
 	Slot  int // of a semaphore
+	rank  int // in the queue of that
 }
 
 // maxWaiters is how many waiters of a semaphore a View has.
@@ -41,10 +42,6 @@ func Permits(ctx context.Context, d *clients.Directory, name string) (Inspection
 	in, slots, err := taken(ctx, d, name)
 	if err != nil {
 		return in, err
-	}
-	ranks := make([]map[string]int, len(in.Views)) // of those who wait at a master, in the queues of their slots
-	for i := range ranks {
-		ranks[i] = make(map[string]int)
 	}
 	var mu sync.Mutex
 	err = each(slots, func(slot int) error {
@@ -66,8 +63,7 @@ func Permits(ctx context.Context, d *clients.Directory, name string) (Inspection
 				held.Token = max(held.Token, v.Token)
 			}
 			for rank, w := range v.Queue {
-				ranks[i][w.Entry.Owner] = rank
-				view.Queue = append(view.Queue, Waiter{w.Entry, slot})
+				view.Queue = append(view.Queue, Waiter{w.Entry, slot, rank})
 			}
 		}
 		if one.Holder != "" {
@@ -81,7 +77,7 @@ func Permits(ctx context.Context, d *clients.Directory, name string) (Inspection
 		view := &in.Views[i]
 		slices.SortFunc(view.Slots, bySlot)
 		slices.SortFunc(view.Queue, func(a, b Waiter) int {
-			return cmp.Or(cmp.Compare(ranks[i][a.Entry.Owner], ranks[i][b.Entry.Owner]), cmp.Compare(a.Slot, b.Slot))
+			return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.Slot, b.Slot))
 		})
 		view.Queue = view.Queue[:min(len(view.Queue), maxWaiters)]
 	}
