@@ -27,12 +27,10 @@ const maxBids = 32
 type waiter struct {
 	req    Request
 	line   string        // where it stands: the key, or see script.Slots
-	since  clock.Instant // when it began to wait
 	turn   chan struct{} // closed when it bids
 	enter  chan struct{} // told when its owner got the lock by another call
 	told   chan struct{} // told what becomes of its driver
 	driver *driver       // nil if it has none yet. Masters.mu guards it
-	trace  *callTrace    // of the call, nil: it is not traced
 }
 
 // bids reports whether it is one of those that bid.
@@ -48,7 +46,7 @@ var closedChan = func() chan struct{} {
 // insert puts w behind those who began to wait before it, and behind those who bid.
 func (l *line) insert(w *waiter) {
 	i := len(l.waiters)
-	for i > l.bids && w.since.Sub(l.waiters[i-1].since) < 0 {
+	for i > l.bids && w.req.Since.Sub(l.waiters[i-1].req.Since) < 0 {
 		i--
 	}
 	l.waiters = slices.Insert(l.waiters, i, w)
@@ -97,7 +95,8 @@ func (l *line) wake(owner any) {
 
 // join puts a caller into the line for what it wants: at the end, unless it began to wait earlier.
 func (m *Masters) join(req *Request) *waiter {
-	w := &waiter{req: *req, line: req.line(), since: cmp.Or(req.Since, clock.Now()), told: make(chan struct{}, 1), trace: req.trace}
+	w := &waiter{req: *req, line: req.line(), told: make(chan struct{}, 1)}
+	w.req.Since = cmp.Or(req.Since, clock.Now())
 	if req.Owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}
@@ -209,7 +208,7 @@ func (m *Masters) driveLocked(w *waiter) bool {
 	if !m.All.Begin() {
 		return false
 	}
-	w.driver = m.newDriver(w.req.Key, &w.req, m.All.Stamp(w.since), w.told)
+	w.driver = m.newDriver(w.req.Key, &w.req, m.All.Stamp(w.req.Since), w.told)
 	return true
 }
 

@@ -160,8 +160,8 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 			}
 			ready = closedChan
 		}
-		if w.trace != nil && ready != closedChan {
-			w.trace.waitsHere(w, unsure)
+		if req.trace != nil && ready != closedChan {
+			req.trace.waitsHere(w, unsure)
 		}
 		select {
 		case <-ready:
@@ -190,8 +190,8 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 			return why // it is no wait
 		}
 		m.report(w.line, why)
-		if w.trace != nil {
-			w.trace.waits(0, -1, why)
+		if w.req.trace != nil {
+			w.req.trace.waits(0, -1, why)
 		}
 		return why
 	})

@@ -394,7 +394,7 @@ func (p *stander) goTo(slot int, once bool) {
 	if slot < 0 || !m.All.Begin() {
 		return
 	}
-	since := m.All.Stamp(p.w.since)
+	since := m.All.Stamp(p.w.req.Since)
 	if once {
 		since = time.Time{}
 	}

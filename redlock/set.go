@@ -37,8 +37,7 @@ func newSet(cfg Config, part clients.Part) (*set, error) {
 	if masters.All.Len() == 2 {
 		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
 	}
-	masters.Clients.Spread(part)
-	masters.Clients.Introduce(cfg.identity())
+	masters.Clients.Introduce(cfg.identity(), part)
 	masters.Keep(cfg.Keep)
 	s := &set{cfg: cfg, masters: masters, own: own, log: log}
 	if inNumbers.made(s) {

@@ -115,12 +115,8 @@ func (d *Directory) lapsed() bool {
 
 // run drives the standing of a process until it is established at the set that it was asked for, or refused.
 func (l *look) run(patience context.Context) {
-	l.drive(patience)
-	close(l.done)
-	l.hurry()
-}
-
-func (l *look) drive(patience context.Context) {
+	defer l.hurry()
+	defer close(l.done)
 	if l.of.lapsed() {
 		l.of.All.Regain(longestReturn)
 	}
@@ -258,7 +254,7 @@ func (d *Directory) heard(r *step, gathered bool) terms.Do {
 			n.Noted(true)
 		}
 	case r.facts.Refused && free:
-		d.All.Send(script.Withdraw(d.by), d.All.Set(), poll.Nobody{})
+		d.All.Send(script.Withdraw(d.by), d.All.Set(), poll.Nobody)
 	}
 	return next
 }

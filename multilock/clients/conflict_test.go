@@ -126,7 +126,7 @@ func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
 		var all [2]*Directory
 		for i := range all {
 			all[i], _ = directoryOf(t, redlocktest.Start(t, 3))
-			all[i].Spread(Part{Of: &sets})
+			all[i].sets, sets.all = &sets, append(sets.all, all[i])
 			all[i].id.Record.Name, all[i].by = "test", "x"
 		}
 		if err := all[1].Admit(t.Context(), "lock", "a"); err != nil || !all[1].Admitted() {

@@ -47,8 +47,7 @@ type Directory struct {
 	by    string                        // as which it publishes its terms
 	until atomic.Pointer[clock.Instant] // until when it is established; nil: it is not
 
-	sets      *Sets // whose mutex guards the following
-	masters   []script.Master
+	sets      *Sets        // whose mutex guards the following
 	views     []terms.View // what the masters told last
 	standing  terms.Standing
 	terms     *script.Terms // its own, which nobody changes
@@ -88,8 +87,11 @@ type there struct {
 // docs/design/clients.md, "Records".
 //
 // Cost: up to two commands to each master every 12 to 18 s, along with its checks.
-func (d *Directory) Introduce(id Identity) {
-	d.sets.mu.Lock() // the process may have other sets already
+func (d *Directory) Introduce(id Identity, part Part) {
+	part.Of.mu.Lock() // the process may have other sets already
+	d.part, d.sets = part, part.Of
+	d.part.Now, d.part.Next = script.Sets(part.Now), script.Sets(part.Next)
+	d.sets.all = append(d.sets.all, d)
 	d.id, d.by = id, d.All.ID
 	if id.Hidden {
 		d.by = uuid.NewString()
@@ -111,15 +113,6 @@ type Part struct {
 	ID        string   // empty: it has no others
 	Now, Next []string // IDs of the sets that names are spread over, and of those that they will be; sorted
 	Of        *Sets    // those of the process
-}
-
-// Spread says that the client has one of several sets. It is called before Introduce.
-func (d *Directory) Spread(part Part) {
-	d.part, d.sets = part, part.Of
-	d.part.Now, d.part.Next = script.Sets(part.Now), script.Sets(part.Next)
-	d.sets.mu.Lock()
-	defer d.sets.mu.Unlock()
-	d.sets.all = append(d.sets.all, d)
 }
 
 // notes returns what is published at master i now, and asked there.
@@ -201,13 +194,12 @@ func (d *Directory) ownTermsLocked(now clock.Instant) *terms.Terms {
 		m.Young = p.Run == "" || now.Sub(p.Since) < young
 		m.Gone = script.Place(m) != "" && m.Run != "" && now.Sub(at.left) > gone
 	}
-	d.masters = t.Masters
 	for _, o := range d.sets.all {
-		if o != d && o.masters != nil {
+		if o != d && o.terms != nil {
 			if t.Others == nil {
 				t.Others = make(map[string][]script.Master)
 			}
-			t.Others[o.part.ID] = o.masters
+			t.Others[o.part.ID] = o.terms.Masters
 		}
 	}
 	if d.terms != nil && reflect.DeepEqual(t, d.terms) {
@@ -256,8 +248,8 @@ func (d *Directory) Retract() {
 	for _, n := range d.All.Nodes {
 		n.Present(nil)
 		if published {
-			n.Send(script.Withdraw(d.by), poll.Nobody{})
-			n.Send(script.Retract(d.All.ID), poll.Nobody{})
+			n.Send(script.Withdraw(d.by), poll.Nobody)
+			n.Send(script.Retract(d.All.ID), poll.Nobody)
 		}
 	}
 }

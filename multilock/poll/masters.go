@@ -150,14 +150,11 @@ func (m *Masters) Deliver(cmd *script.Command, at Set, to node.Receiver, gathere
 	}
 }
 
-// Nobody takes the answers that nobody waits for.
-type Nobody struct{}
-
-// Answer implements [node.Receiver].
-func (Nobody) Answer(int, script.Answer) {}
-
 // Receiver is a [node.Receiver] that is a function.
 type Receiver func(i int, a script.Answer)
 
 // Answer implements [node.Receiver].
 func (f Receiver) Answer(i int, a script.Answer) { f(i, a) }
+
+// Nobody takes the answers that nobody waits for.
+var Nobody = Receiver(func(int, script.Answer) {})
