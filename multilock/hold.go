@@ -127,7 +127,7 @@ func (m *Masters) over(h *Hold) {
 		m.freed(h.d.key)
 	}
 	if h.d.slot >= 0 {
-		m.gaveBack(h.d)
+		m.nextSlot.freed(h.d.slot)
 	}
 }
 

@@ -129,7 +129,6 @@ type semaphore struct {
 	looked   clock.Instant // when that began
 	look     *look         // under way, nil if none is
 	standing []*stander    // in the order in which they began to stand
-	given    []int         // slots that the client gave back, and to which none of its callers has come since
 	wary     bool          // since the last look, a caller got votes that do not count
 }
 
@@ -174,44 +173,6 @@ func (s *semaphore) forget() {
 			n.Unwatch(s.key)
 		}
 	}
-}
-
-// gaveBack notes that the client gave the slot of d back.
-func (m *Masters) gaveBack(d *driver) {
-	m.nextSlot.freed(d.slot)
-	m.mu.Lock()
-	s := m.semaphores[d.line()]
-	m.mu.Unlock()
-	if s != nil {
-		s.gaveBack(d.slot)
-	}
-}
-
-// gaveBack notes that the client gave a slot back. The next of its callers goes there: if the slot has been
-// handed to a waiter, the queue there is one shorter now.
-func (s *semaphore) gaveBack(slot int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.given) == maxBids {
-		s.given = s.given[:copy(s.given, s.given[1:])]
-	}
-	s.given = append(s.given, slot)
-}
-
-// beginLocked returns the slot at which a caller begins, -1 if it has to look.
-func (s *semaphore) beginLocked(k int) int {
-	for len(s.given) > 0 {
-		last := len(s.given) - 1
-		slot := s.given[last]
-		s.given = s.given[:last]
-		if slot < k {
-			return slot
-		}
-	}
-	if len(s.standing) == 1 || k == 1 {
-		return s.m.nextSlot.start(k)
-	}
-	return -1
 }
 
 // ask looks which of the first k slots are taken, unless that is known well enough. When the channel is
@@ -302,20 +263,17 @@ func (p *stander) at() []int {
 
 // stand waits for a permit in the queues of slots. It returns neither a hold nor an error if ctx has ended.
 //
-// A caller goes first to the slot that the client gave back last, if none of the client's waits, as it is
-// likely to be free; and looks first otherwise. The one that has waited the longest looks again from time to
+// A caller goes first to the slot that the client gave back last: it is free, or its queue is one shorter now. If it is
+// taken, the caller looks, unless none was free a moment ago. The one that has waited the longest looks again from time to
 // time, and goes to one more slot each time: so nobody that came later overtakes it for long, whichever slots
 // are held for long. So does a caller that stands nowhere any more, as what it won ended before it could take it.
 func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 	s, req := m.semaphoreOf(w.line), &w.req
 	p := &stander{s: s, w: w, woken: make(chan struct{}, 1), hint: -1}
 	defer p.leave()
+	p.join()
+	p.goTo(m.nextSlot.start(req.Permits), false)
 	var looked <-chan struct{}
-	if slot := p.join(); slot >= 0 {
-		p.goTo(slot, false)
-	} else {
-		looked = s.ask(req.Permits)
-	}
 	again := time.NewTimer(m.lookIn())
 	defer again.Stop()
 	for first := true; ; {
@@ -362,12 +320,11 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 // lookIn draws how long the first caller stands before it looks again.
 func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.All.RoundTrip() }
 
-// join puts p among those who stand, and returns the slot at which it begins, -1 if it has to look.
-func (p *stander) join() int {
+// join puts p among those who stand.
+func (p *stander) join() {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	p.s.standing = append(p.s.standing, p)
-	return p.s.beginLocked(p.w.req.Permits)
 }
 
 // leave gives up all slots. A hint goes to another caller.

@@ -15,30 +15,6 @@ import (
 
 // Where callers stand that want a permit, and what they are told.
 
-// A caller begins at the slot that the client gave back last, if it is one of those that it may have. Otherwise it looks,
-// unless it is the first to stand, or there is one slot only.
-func TestWhereACallerBegins(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.m.nextSlot.freed(1)
-		for _, tt := range []struct {
-			given                   []int
-			standing, permits, want int
-		}{
-			{nil, 2, 3, -1},
-			{nil, 1, 3, 1},
-			{nil, 2, 1, 0},
-			{[]int{0, 2}, 2, 3, 2},
-			{[]int{0, 2}, 2, 2, 0},
-			{[]int{2}, 2, 2, -1},
-		} {
-			s := &semaphore{m: fx.m, given: tt.given, standing: make([]*stander, tt.standing)}
-			if got := s.beginLocked(tt.permits); got != tt.want {
-				t.Errorf("one of %d that stand, of %d permits, when %v were given back: slot %d, want %d", tt.standing, tt.permits, tt.given, got, tt.want)
-			}
-		}
-	})
-}
-
 // Callers that wait for permits look once, and again from time to time. Nothing is known of the semaphore any more when
 // none has waited for a while.
 func TestCallersForPermitsLookSeldom(t *testing.T) {
@@ -231,7 +207,8 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 				}
 				p := fx.stander(permits)
 				defer p.leave()
-				p.goTo(p.join(), false)
+				p.join()
+				p.goTo(0, false)
 				synctest.Wait()
 				won := p.stands[0]
 				unlock(t, holds[won.slot])
