@@ -122,7 +122,7 @@ func (m *Masters) leave(w *waiter) {
 	next := n.line.remove(w)
 	m.waits--
 	if len(n.line.waiters) == 0 {
-		m.ungranted.ends(w.line) // nobody would be told of the end
+		m.ungranted.note(w.line, nil) // nobody would be told of the end
 	}
 	d, w.driver = w.driver, nil // a release may have made it one meanwhile
 	if why != nil {

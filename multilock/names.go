@@ -91,7 +91,7 @@ func (m *Masters) forget(h *Hold) {
 	if i := slices.Index(n.holds, h); i >= 0 {
 		n.holds = slices.Delete(n.holds, i, i+1)
 		m.held--
-		m.unrenewed.ends(h)
+		m.unrenewed.note(h, nil)
 		m.tidyLocked(h.d.key)
 	}
 }

@@ -22,8 +22,16 @@ type outage[K comparable] struct {
 // maxReasons bounds the reasons in one outage that the log is told, since masters may say anything.
 const maxReasons = 64
 
-// begins notes that k lacks a quorum, and reports whether that is news: of the first, and with a new reason.
-func (o *outage[K]) begins(k K, reasons []string) (news bool) {
+// note notes why k lacks a quorum, nil if it does not or no longer. It reports whether that is news: of the first, and with
+// a new reason; and how many lacked it if k was the last, 0 otherwise.
+func (o *outage[K]) note(k K, why *poll.MajorityError) (news bool, over int) {
+	if why == nil {
+		lacked := o.lacks[k]
+		if delete(o.lacks, k); lacked && len(o.lacks) == 0 {
+			over = o.all
+		}
+		return false, over
+	}
 	if len(o.lacks) == 0 {
 		*o, news = outage[K]{lacks: make(map[K]bool), reasons: make(map[string]bool)}, true
 	}
@@ -31,32 +39,18 @@ func (o *outage[K]) begins(k K, reasons []string) (news bool) {
 		o.lacks[k] = true
 		o.all++
 	}
-	for _, reason := range reasons {
+	for _, reason := range why.Reasons() {
 		if !o.reasons[reason] && len(o.reasons) < maxReasons {
 			o.reasons[reason], news = true, true
 		}
 	}
-	return news
-}
-
-// ends notes that k lacks a quorum no longer. It returns how many lacked it if k was the last, 0 otherwise.
-func (o *outage[K]) ends(k K) (all int) {
-	if !o.lacks[k] {
-		return 0
-	}
-	if delete(o.lacks, k); len(o.lacks) > 0 {
-		return 0
-	}
-	return o.all
+	return news, 0
 }
 
 // report tells the log what the callers in the line of key wait for when that is not another owner,
 // again when there are other reasons, and, with a nil why, when it is over for all names.
 func (m *Masters) report(key string, why *poll.MajorityError) {
-	var reasons []string
-	if why != nil && errors.Is(why, poll.ErrNoQuorum) {
-		reasons = why.Reasons()
-	} else {
+	if why != nil && !errors.Is(why, poll.ErrNoQuorum) {
 		why = nil
 	}
 	var news bool
@@ -68,10 +62,8 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	if waits {
 		ctx = n.line.waiters[0].req.Entry.Context()
 	}
-	if why == nil {
-		all = m.ungranted.ends(key)
-	} else if waits {
-		news = m.ungranted.begins(key, reasons)
+	if why == nil || waits {
+		news, all = m.ungranted.note(key, why)
 	}
 	m.mu.Unlock()
 	_, name := called(key)
@@ -89,22 +81,14 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 // reportRenewal tells the log what became of a renewal of h that was due: of all that fail, the first and those with
 // other reasons, and when it is over for all holds.
 func (m *Masters) reportRenewal(h *Hold) {
-	var reasons []string
 	var news bool
 	var all int
 	h.d.mu.Lock()
 	why, left, ctx := h.failed, m.left(h.d.state.Until), h.room[0].Context()
-	if why != nil {
-		reasons = why.Reasons()
-	}
 	m.mu.Lock()
 	held := m.held
-	switch {
-	case h.cause != nil: // it is forgotten, or will be in a moment
-	case why != nil:
-		news = m.unrenewed.begins(h, reasons)
-	default:
-		all = m.unrenewed.ends(h)
+	if h.cause == nil { // else it is forgotten, or will be in a moment
+		news, all = m.unrenewed.note(h, why)
 	}
 	m.mu.Unlock()
 	h.d.mu.Unlock()
