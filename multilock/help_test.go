@@ -371,9 +371,7 @@ func (fx *fixture) calls() (n int64) {
 
 // deafen has m, which has not subscribed yet, believe that its subscriptions work, but nothing comes of them.
 func deafen(m *Masters) {
-	m.subs.mu.Lock()
-	defer m.subs.mu.Unlock()
-	m.subs.begun = true
+	m.subs.begin.Do(func() {})
 	m.subs.work.Store(uint32(m.All.Set()))
 }
 

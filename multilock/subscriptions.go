@@ -35,24 +35,18 @@ func (m *Masters) blockedBy(key string, owner string) {
 
 // subscriptions are what the masters publish to this client.
 type subscriptions struct {
-	work atomic.Uint32 // the set of masters where they work
-
-	mu    sync.Mutex
-	begun bool
+	work  atomic.Uint32 // the set of masters where they work
+	begin sync.Once
 }
 
 // subscribe begins to subscribe to what the masters publish to this client, unless that was done
-// before. Contenders are told as soon as it works.
+// before, and returns when it is done: whoever calls it may watch a channel next. Contenders are told as soon as it works.
 func (m *Masters) subscribe() {
-	m.subs.mu.Lock() // until it is done: whoever calls it may watch a channel next
-	defer m.subs.mu.Unlock()
-	if m.subs.begun {
-		return
-	}
-	m.subs.begun = true
-	for _, n := range m.All.Nodes {
-		n.Subscribe(m.All.ID, m)
-	}
+	m.subs.begin.Do(func() {
+		for _, n := range m.All.Nodes {
+			n.Subscribe(m.All.ID, m)
+		}
+	})
 }
 
 // canBeTold reports whether a majority of the masters can tell this client that they handed a lock

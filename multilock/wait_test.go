@@ -204,7 +204,7 @@ func TestDeafClientIsServedInItsTurn(t *testing.T) {
 				}
 				holder := begin(t, fx.m, wants(Request{Permits: req.Permits})).wantHold(t, "the first")
 				deaf := fx.another(t)
-				deaf.subs.begun = true // and nothing comes of it
+				deaf.subs.begin.Do(func() {}) // and nothing comes of it
 				first := begin(t, deaf, wants(req))
 				time.Sleep(time.Second)
 				second := begin(t, fx.another(t), wants(Request{Permits: req.Permits}))
