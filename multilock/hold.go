@@ -174,33 +174,22 @@ func (h *Hold) enter(ctx context.Context, req *Request) error {
 		return poll.ErrClosed
 	}
 	defer h.d.m.All.End()
-	for {
-		why, outdated := h.enterOnce(ctx, req)
-		if !outdated {
-			return why
-		}
-	}
-}
-
-// enterOnce is enter for one round.
-func (h *Hold) enterOnce(ctx context.Context, req *Request) (why error, outdated bool) {
 	defer h.d.flush()
 	h.d.mu.Lock()
 	defer h.d.mu.Unlock()
-	if !h.liveLocked() {
-		return errEnded, false
-	}
-	h.d.stepLocked(&attempt.Event{Kind: attempt.Enter, Key: req.Entry, Wish: req.wish(), Shared: req.Shared})
-	for {
+	for asks := true; h.liveLocked(); {
+		if asks {
+			h.d.stepLocked(&attempt.Event{Kind: attempt.Enter, Key: req.Entry, Wish: req.wish(), Shared: req.Shared})
+		}
 		i, r := h.d.state.Find(req.Entry), h.d.count
 		switch {
 		case !h.liveLocked():
-			return errEnded, false
+			continue
 		case i < 0:
-			return poll.Fail("lock", h.d.key, poll.ErrUpgrade), false
+			return poll.Fail("lock", h.d.key, poll.ErrUpgrade)
 		case h.d.state.Entries[i].State != attempt.Asked:
 			req.trace.won(h)
-			return nil, false
+			return nil
 		}
 		if req.trace != nil && r.trace == nil {
 			r.trace = req.trace.enters(h)
@@ -209,17 +198,18 @@ func (h *Hold) enterOnce(ctx context.Context, req *Request) (why error, outdated
 		cut := h.d.await(ctx, r)
 		h.d.mu.Lock()
 		i = h.d.state.Find(req.Entry)
+		asks = i < 0 && r.shared != h.d.state.Want.Shared
 		switch {
-		case cut != nil && i >= 0 && h.d.state.Entries[i].State == attempt.Asked && h.liveLocked():
+		case !h.liveLocked(), asks:
+		case i < 0:
+			return h.d.m.All.Lost("lock", h.d.key, &r.ballot, poll.ErrNoQuorum, nil, nil)
+		case cut != nil && h.d.state.Entries[i].State == attempt.Asked:
 			why := h.d.m.All.Lost("lock", h.d.key, &r.ballot, poll.ErrNoQuorum, cut, nil)
 			h.d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: req.Entry})
-			return why, false
-		case i < 0 && h.liveLocked() && r.shared != h.d.state.Want.Shared:
-			return nil, true
-		case i < 0 && h.liveLocked():
-			return h.d.m.All.Lost("lock", h.d.key, &r.ballot, poll.ErrNoQuorum, nil, nil), false
+			return why
 		}
 	}
+	return errEnded
 }
 
 // Unlock gives an entry back, and with the last one the lock, unless the client keeps it. See redlock.Hold.Unlock for
