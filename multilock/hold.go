@@ -10,6 +10,7 @@ import (
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // Entry is one of those that share a hold, which its owner entered once for each. Ended is called
@@ -88,7 +89,7 @@ func (d *driver) endLocked(ev *attempt.Event, given error) {
 	if h.trace != nil {
 		h.trace.endedLocked(h)
 		if d.state.State == attempt.Kept {
-			h.trace.kept("")
+			h.trace.released(redlocktrace.Released{Kept: true})
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // round is one command of a driver to all masters. It takes the answers.
@@ -201,7 +202,11 @@ func (d *driver) settleLocked(r *round, result attempt.Result) {
 	case r.command == attempt.Count, r.command == attempt.Extend:
 		r.failedLocked()
 	case r.ends != nil && r.ends.trace != nil:
-		r.ends.trace.released(r, r.releasedLocked(nil))
+		e := redlocktrace.Released{Err: r.releasedLocked(nil)}
+		if r.next != nil {
+			e.Next = r.next.trace.call.about.ID
+		}
+		r.ends.trace.released(e)
 	}
 	if d.count == r {
 		d.count = nil

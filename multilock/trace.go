@@ -258,22 +258,11 @@ func (t *holdTrace) endedLocked(h *Hold) {
 	})
 }
 
-// released tells what came of the release that followed the end of a hold.
-func (t *holdTrace) released(r *round, err error) {
-	now := time.Now()
-	e := redlocktrace.Released{Hold: t.hold, Time: now, Err: err, Took: now.Sub(t.ended)}
-	if r.next != nil {
-		e.Next = r.next.trace.call.about.ID
-	}
+// released tells that what the hold gave back is released, or kept, or kept no longer.
+func (t *holdTrace) released(e redlocktrace.Released) {
+	e.Hold, e.Time = t.hold, time.Now()
+	e.Took = e.Time.Sub(t.ended)
 	tracer.Tell(t.call.to, t.call.to.Trace.Released, e)
-}
-
-// kept tells that the client keeps what the hold gave back or, if there is a why, no longer.
-func (t *holdTrace) kept(why redlocktrace.Why) {
-	now := time.Now()
-	tracer.Tell(t.call.to, t.call.to.Trace.Released, redlocktrace.Released{
-		Hold: t.hold, Time: now, Kept: why == "", Why: why, Took: now.Sub(t.ended),
-	})
 }
 
 // end is how h, whose mutex is held, has ended.
@@ -291,7 +280,6 @@ func end(h *Hold) redlocktrace.End {
 
 // renewalTrace is what a trace is told of a renewal.
 type renewalTrace struct {
-	to   *tracer.Tracer
 	what redlocktrace.Renewal
 	sent time.Time
 	left time.Duration // validity when it was sent
@@ -302,7 +290,7 @@ func (d *driver) traceRenewalLocked(what redlocktrace.Renewal) *renewalTrace {
 	if d.m.trace == nil {
 		return nil
 	}
-	return &renewalTrace{to: d.m.trace, what: what, sent: time.Now(), left: d.m.left(d.state.Until)}
+	return &renewalTrace{what: what, sent: time.Now(), left: d.m.left(d.state.Until)}
 }
 
 // settledLocked tells what became of a renewal. That of a hold which has ended is not told: what is told of a hold comes
@@ -324,5 +312,5 @@ func (t *renewalTrace) settledLocked(r *round) {
 	default:
 		e.Err, e.Result = r.err, redlocktrace.ResultUnconfirmed
 	}
-	tracer.Tell(t.to, t.to.Trace.Renewed, e)
+	tracer.Tell(h.d.m.trace, h.d.m.trace.Trace.Renewed, e)
 }

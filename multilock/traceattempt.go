@@ -87,7 +87,7 @@ func (t *attemptTrace) steppedLocked(d *driver, before attempt.State, ev *attemp
 	s := &d.state
 	if before >= attempt.Held {
 		if before == attempt.Kept && s.State != before && s.State != attempt.Held && d.hold != nil && d.hold.trace != nil {
-			d.hold.trace.kept(d.m.given(ev))
+			d.hold.trace.released(redlocktrace.Released{Why: d.m.given(ev)})
 		}
 		return
 	}
