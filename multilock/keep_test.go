@@ -350,20 +350,6 @@ func TestNothingIsRecalledOnceClosed(t *testing.T) {
 	})
 }
 
-// What Close ends is not kept, nor what ends beside it.
-func TestNotKeptOnceClosed(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		m.Keep(lease)
-		synctest.Wait()
-		fx.take(t, m, "k")
-		if err := m.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-		fx.wantNothing(t, "after Close", m)
-	})
-}
-
 // A client keeps one lock of a name. Another one that it had meanwhile, while the first is on its way to the masters,
 // is given back.
 func TestKeepsOneOfAName(t *testing.T) {

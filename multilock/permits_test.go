@@ -48,20 +48,6 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 	})
 }
 
-// A look is over with its answers: the next one asks again.
-func TestEachLookAsks(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		s := &semaphore{m: fx.m, key: script.Slots("k"), slots: &slots{masters: 3}}
-		for _, want := range []int{0, -1} {
-			<-s.ask(1)
-			s.sawLocked()
-			check.Equal(t, s.slots.freeOne(1, 0, nil), want, "free is slot")
-			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
-			time.Sleep(time.Second)
-		}
-	})
-}
-
 // stander makes a caller for one of the permits that has yet to join.
 func (fx *fixture) stander(permits int) *stander {
 	w := &waiter{req: Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}}

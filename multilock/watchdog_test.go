@@ -17,29 +17,6 @@ import (
 
 // When renewals are made, together and apart, and what the watchdog does after a suspend.
 
-// Holds that were taken together are renewed together: one script call for all of them.
-func TestRenewalsGoTogether(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		for i := range batch {
-			req := watched()
-			req.Key = fmt.Sprint("k", i)
-			fx.lock(t, req)
-			time.Sleep(time.Millisecond)
-		}
-		before := fx.Master(0).Calls("EVALSHA")
-		time.Sleep(attempt.RenewEvery(lease) + time.Second)
-		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
-			t.Errorf("%d script calls for %d holds, want 1", got, batch)
-		}
-		want := fx.m.holds()[0].Until()
-		for _, h := range fx.m.holds() {
-			if !h.Until().Equal(want) {
-				t.Errorf("%q is valid until another time than the others", h.Name())
-			}
-		}
-	})
-}
-
 // Renewals of many holds, taken in a burst, are spread over the time between two of them: a master is never
 // kept for longer than a batch takes.
 func TestABurstIsSpread(t *testing.T) {
