@@ -125,9 +125,7 @@ func (m *Masters) leave(w *waiter) {
 		m.ungranted.note(w.line, nil) // nobody would be told of the end
 	}
 	d, w.driver = w.driver, nil // a release may have made it one meanwhile
-	if why != nil {
-		n.why = why
-	}
+	n.why = cmp.Or(why, n.why)
 	m.tidyLocked(w.line)
 	m.mu.Unlock()
 	if d != nil {
@@ -250,11 +248,6 @@ func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if why != nil {
-		n.why = why
-	}
-	if n.why == nil {
-		return short
-	}
-	return n.why
+	n.why = cmp.Or(why, n.why)
+	return cmp.Or(n.why, short)
 }

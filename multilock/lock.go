@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -208,12 +209,10 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 	if d == nil {
 		return nil, poll.ErrClosed
 	}
-	closed := false
 	select {
 	case <-d.decided:
 	case <-w.enter:
 	case <-m.All.Closing():
-		closed = true
 	case <-ctx.Done():
 	}
 	if !m.Clients.Admitted() { // it was stopped, or cut off: others may be established that conflict
@@ -227,7 +226,7 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 	if hold := m.take(w, d); hold != nil {
 		return hold, nil
 	}
-	if closed && ctx.Err() == nil {
+	if m.All.Closed() && ctx.Err() == nil {
 		return nil, poll.ErrClosed
 	}
 	if why := d.reason(nil); why != nil && why.Hopeless && ctx.Err() == nil {
@@ -255,11 +254,7 @@ func (m *Masters) take(w *waiter, d *driver) *Hold {
 // waited says why a wait was over when its context ended.
 func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityError) error {
 	cut := poll.Ended(ctx)
-	last := m.reason(w, cut)
-	if last == nil {
-		last = unsure
-	}
-	if last != nil {
+	if last := cmp.Or(m.reason(w, cut), unsure); last != nil {
 		if !errors.Is(last, ctx.Err()) {
 			last = last.With(cut)
 		}

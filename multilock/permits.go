@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -503,13 +504,10 @@ func (m *Masters) isFirst(w *waiter) bool {
 func (m *Masters) noteStand(p *stander, cut error) {
 	var last *poll.MajorityError
 	for _, d := range p.stands {
-		if why := d.reason(cut); why != nil {
-			last = why
-		}
+		last = cmp.Or(d.reason(cut), last)
 	}
-	if last != nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.names[p.w.line].why = last
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[p.w.line]
+	n.why = cmp.Or(last, n.why)
 }
