@@ -120,10 +120,9 @@ func (m *Masters) allTaken(req *Request, b *poll.Ballot) error {
 
 // semaphore is what a client knows of one, while callers wait for its permits.
 type semaphore struct {
-	m       *Masters
-	key     string      // see script.Slots
-	callers int         // Masters.mu guards it
-	idle    *time.Timer // ends it when there have been none for a while
+	m    *Masters
+	key  string      // see script.Slots
+	idle *time.Timer // ends it when nobody has stood there for a while
 
 	mu       sync.Mutex
 	slots    *slots        // by the last look
@@ -140,31 +139,36 @@ type look struct {
 	began clock.Instant
 }
 
-// semaphoreOf returns the semaphore for a caller that begins to stand, and listens to what is freed.
-func (m *Masters) semaphoreOf(key string) *semaphore {
+// stander makes w one of those who stand at slots of its semaphore, which the client listens to from the first of them on.
+func (m *Masters) stander(w *waiter) *stander {
 	m.mu.Lock()
-	s, known := m.semaphores[key]
+	s, known := m.semaphores[w.line]
 	if !known {
-		s = &semaphore{m: m, key: key, slots: &slots{masters: m.All.Len()}}
+		s = &semaphore{m: m, key: w.line, slots: &slots{masters: m.All.Len()}}
 		s.idle = time.AfterFunc(lingers, s.forget)
-		m.semaphores[key] = s
+		m.semaphores[w.line] = s
 	}
-	s.callers++
 	s.idle.Stop()
+	p := &stander{s: s, w: w, woken: make(chan struct{}, 1), hint: -1}
+	s.mu.Lock()
+	s.standing = append(s.standing, p)
+	s.mu.Unlock()
 	m.mu.Unlock()
 	if !known {
 		m.subscribe()
 		for _, n := range m.All.Nodes {
-			n.Watch(key)
+			n.Watch(s.key)
 		}
 	}
-	return s
+	return p
 }
 
 // forget ends s, unless a caller stands again.
 func (s *semaphore) forget() {
 	s.m.mu.Lock()
-	over := s.callers == 0 && s.m.semaphores[s.key] == s
+	s.mu.Lock()
+	over := len(s.standing) == 0 && s.m.semaphores[s.key] == s
+	s.mu.Unlock()
 	if over {
 		delete(s.m.semaphores, s.key)
 	}
@@ -269,10 +273,9 @@ func (p *stander) at() []int {
 // time, and goes to one more slot each time: so nobody that came later overtakes it for long, whichever slots
 // are held for long. So does a caller that stands nowhere any more, as what it won ended before it could take it.
 func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
-	s, req := m.semaphoreOf(w.line), &w.req
-	p := &stander{s: s, w: w, woken: make(chan struct{}, 1), hint: -1}
+	p, req := m.stander(w), &w.req
+	s := p.s
 	defer p.leave()
-	p.join()
 	p.goTo(m.nextSlot.start(req.Permits), false)
 	var looked <-chan struct{}
 	again := time.NewTimer(m.lookIn())
@@ -321,28 +324,18 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 // lookIn draws how long the first caller stands before it looks again.
 func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.All.RoundTrip() }
 
-// join puts p among those who stand.
-func (p *stander) join() {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	p.s.standing = append(p.s.standing, p)
-}
-
 // leave gives up all slots. A hint goes to another caller.
 func (p *stander) leave() {
-	s := p.s
-	s.mu.Lock()
-	s.standing = slices.DeleteFunc(s.standing, func(other *stander) bool { return other == p })
+	p.s.mu.Lock()
+	p.s.standing = slices.DeleteFunc(p.s.standing, func(other *stander) bool { return other == p })
 	if p.hint >= 0 {
-		s.hintLocked(p.hint)
+		p.s.hintLocked(p.hint)
 	}
-	s.mu.Unlock()
+	if len(p.s.standing) == 0 {
+		p.s.idle.Reset(lingers)
+	}
+	p.s.mu.Unlock()
 	p.dropAll()
-	s.m.mu.Lock()
-	defer s.m.mu.Unlock()
-	if s.callers--; s.callers == 0 {
-		s.idle.Reset(lingers)
-	}
 }
 
 // goTo asks for one more slot, unless that is below 0, and waits for it, unless once is set. Of too many, it gives up

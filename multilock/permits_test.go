@@ -48,10 +48,10 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 	})
 }
 
-// stander makes a caller for one of the permits that has yet to join.
+// stander makes a caller for one of the permits.
 func (fx *fixture) stander(permits int) *stander {
-	w := &waiter{req: Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}}
-	return &stander{s: fx.m.semaphoreOf(script.Slots("k")), w: w, woken: make(chan struct{}, 1), hint: -1}
+	req := Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}
+	return fx.m.stander(&waiter{req: req, line: req.line()})
 }
 
 // A hint goes to nobody if one stands there already, and from a caller that leaves to one that stands.
@@ -60,7 +60,6 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 		var all []*stander
 		for range 2 {
 			p := fx.stander(2)
-			p.join()
 			all = append(all, p)
 		}
 		s := all[0].s
@@ -83,7 +82,6 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 func TestAHintIsFollowedOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		p := fx.stander(2)
-		p.join()
 		defer p.leave()
 		follows := func(slot int) bool {
 			synctest.Wait()
@@ -158,7 +156,6 @@ func TestACrowdedSlotIsLeft(t *testing.T) {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
 		}
 		p := fx.stander(permits)
-		p.join()
 		defer p.leave()
 		p.goTo(0, false)
 		p.goTo(1, true)
@@ -193,7 +190,6 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 				}
 				p := fx.stander(permits)
 				defer p.leave()
-				p.join()
 				p.goTo(0, false)
 				synctest.Wait()
 				won := p.stands[0]
