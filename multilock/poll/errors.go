@@ -125,25 +125,23 @@ func Bare(err error) string { return strings.TrimPrefix(err.Error(), prefix) }
 // prefix is what the text of an error begins with that users see.
 const prefix = "redlock: "
 
-// opError is an operation that failed without a vote.
-type opError struct {
-	op, name string
-	causes   []error
-}
+// chain is several errors, one after the other.
+type chain struct{ errs []error }
 
 // Fail returns the error of an operation that failed without a vote, for causes.
-func Fail(op, name string, causes ...error) error { return &opError{op, name, causes} }
-
-func (e *opError) Error() string {
-	var text strings.Builder
-	text.WriteString(subject(e.op, e.name))
-	for _, cause := range e.causes {
-		text.WriteString(": " + Bare(cause))
-	}
-	return text.String()
+func Fail(op, name string, causes ...error) error {
+	return &chain{append([]error{errors.New(subject(op, name))}, causes...)}
 }
 
-func (e *opError) Unwrap() []error { return e.causes }
+func (c *chain) Error() string {
+	text := c.errs[0].Error()
+	for _, err := range c.errs[1:] {
+		text += ": " + Bare(err)
+	}
+	return text
+}
+
+func (c *chain) Unwrap() []error { return c.errs }
 
 // Unwrap returns the states and the error of each master.
 func (e *MajorityError) Unwrap() []error {
@@ -283,11 +281,5 @@ func Ended(ctx context.Context) error {
 	if errors.Is(cause, err) {
 		return cause
 	}
-	return &ended{err, cause}
+	return &chain{[]error{err, cause}}
 }
-
-// ended is the error of a context, with the cause that was given.
-type ended struct{ err, cause error }
-
-func (e *ended) Error() string   { return e.err.Error() + ": " + Bare(e.cause) }
-func (e *ended) Unwrap() []error { return []error{e.err, e.cause} }
