@@ -86,7 +86,7 @@ func (t *callTrace) won(h *Hold) {
 	t.done(e)
 }
 
-// failed ends the call with the error that the caller gets, if any.
+// failed ends the call with the error that the caller gets, if any, unless it has ended.
 func (t *callTrace) failed(err error) {
 	if t != nil && err != nil {
 		t.done(redlocktrace.CallDone{Outcome: t.outcome(err), Err: err})

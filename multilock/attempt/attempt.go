@@ -76,8 +76,8 @@ type Master struct {
 	Ahead    int32 // how many stand before the caller in its queue
 	Holder   Holder
 	Free     clock.Instant // when the lock is free there
-	Said     bool
-	Latest   bool // to this owner's last round
+	Said     bool          // else the others here are zero
+	Latest   bool          // to this owner's last round
 	Hopeless bool
 	Outcome  Outcome
 

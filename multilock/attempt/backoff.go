@@ -58,7 +58,7 @@ func (c *Attempt) backOff(conf *Config, now clock.Instant, ev *Event, out *Effec
 func (c *Attempt) yield(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	var named Set
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Said && m.Outcome == No && m.Holder != Nobody && !m.Voted {
+		if m := &c.Masters[i]; m.Outcome == No && m.Holder != Nobody && !m.Voted {
 			named |= 1 << i
 		}
 	}

@@ -214,7 +214,7 @@ func (c *Attempt) Ahead(conf *Config) int {
 	var room [Max]int
 	told := room[:0]
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Said && m.Outcome == No {
+		if m := &c.Masters[i]; m.Outcome == No {
 			told = append(told, int(m.Ahead))
 		}
 	}

@@ -162,7 +162,7 @@ func (c *Attempt) lost(conf *Config, now clock.Instant, r *Round, ev *Event, out
 	var room [Max]time.Duration
 	left, certain := room[:0], 0
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Said && (m.Outcome == Yes || m.Outcome == No) {
+		if m := &c.Masters[i]; m.Outcome == Yes || m.Outcome == No {
 			left = append(left, max(0, now.Left(m.Free)))
 			if m.Latest || !reached(now, m.Free) {
 				certain++
@@ -218,7 +218,7 @@ func (c *Attempt) judge(conf *Config, now clock.Instant, ev *Event, out *Effects
 // granted returns how many masters gave a vote, those that are valid no more included.
 func (c *Attempt) granted(conf *Config) (n int) {
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted || m.Said && m.Outcome == Yes {
+		if m := &c.Masters[i]; m.Voted || m.Outcome == Yes {
 			n++
 		}
 	}
@@ -245,7 +245,7 @@ func (c *Attempt) tally(conf *Config) (yes, no, errs int) {
 // the last round.
 func (c *Attempt) holders(conf *Config, latest bool, to []Holder) []Holder {
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Said && m.Outcome == No && (m.Latest || !latest) {
+		if m := &c.Masters[i]; m.Outcome == No && (m.Latest || !latest) {
 			to = append(to, m.Holder)
 		}
 	}
@@ -282,7 +282,7 @@ func (c *Attempt) contest(conf *Config) quorum.Contest {
 func (c *Attempt) inVain(conf *Config) bool {
 	never := 0
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Said && m.Hopeless {
+		if m := &c.Masters[i]; m.Hopeless {
 			never++
 		}
 	}
