@@ -110,7 +110,7 @@ func (d *Directory) first() terms.Do {
 func (d *Directory) lapsed() bool {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	return d.standing.Lapsed(clock.Now(), d.id.Lease)
+	return d.standing.Lapsed(clock.Now())
 }
 
 // run drives the standing of a process until it is established at the set that it was asked for, or refused.
@@ -241,8 +241,8 @@ func (d *Directory) heard(r *step, gathered bool) terms.Do {
 	r.rival = d.compareLocked(r.facts.Now)
 	r.facts.Refused = r.rival != nil
 	r.facts.Again = r.facts.Again || d.text != r.text
-	free := !d.holdsLocked() && d.standing.Free(r.facts.Now, d.id.Lease)
-	next := d.standing.Heard(&r.facts, d.id.Lease)
+	free := !d.holdsLocked() && d.standing.Free(r.facts.Now)
+	next := d.standing.Heard(&r.facts)
 	switch {
 	case d.standing.Established(r.facts.Now):
 		until := d.standing.Until()

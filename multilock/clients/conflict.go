@@ -41,7 +41,7 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 			defer d.sets.mu.Unlock()
 			now := clock.Now()
 			if d.toldLocked(i, a, own, asked) && published {
-				d.standing.Kept(i, asked, now, d.id.Lease)
+				d.standing.Kept(i, asked, now)
 				until := d.standing.Until()
 				d.until.Store(&until)
 			}

@@ -39,7 +39,7 @@ func TestWhatARestartExplains(t *testing.T) {
 				theirs := &terms.Terms{Guard: 30_000, Masters: []terms.Master{own.Masters[0], {Run: "x"}, {Run: "y"}}}
 				for _, seen := range tt.seen {
 					now := clock.Now()
-					d.standing.Heard(&terms.Step{Of: 3, Told: 3, Sent: now, Now: now}, d.id.Lease)
+					d.standing.Heard(&terms.Step{Of: 3, Told: 3, Sent: now, Now: now})
 					reply := []any{}
 					if seen {
 						reply = []any{[]byte("other"), []byte(theirs.Text())}

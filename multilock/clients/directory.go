@@ -92,7 +92,7 @@ func (d *Directory) Introduce(id Identity, part Part) {
 	d.part, d.sets = part, part.Of
 	d.part.Now, d.part.Next = script.Sets(part.Now), script.Sets(part.Next)
 	d.sets.all = append(d.sets.all, d)
-	d.id, d.by = id, d.All.ID
+	d.id, d.by, d.standing.Lease = id, d.All.ID, id.Lease
 	if id.Hidden {
 		d.by = uuid.NewString()
 	}
@@ -121,14 +121,14 @@ func (d *Directory) notes(i int) []node.Note {
 	now := clock.Now()
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	seen := func() bool { return d.standing.Seen(now, d.id.Lease, d.holdsLocked()) }
+	seen := func() bool { return d.standing.Seen(now, d.holdsLocked()) }
 	if l := d.sets.look; l != nil && !poll.IsClosed(l.done) && !seen() {
 		return nil // a caller is about to publish
 	}
 	own := d.ownTermsLocked(now)
 	if !seen() { // also if a process was found just now
 		cmd := script.LookAtUses()
-		elsewhere := func(o *Directory) bool { return o.standing.Seen(now, o.id.Lease, false) }
+		elsewhere := func(o *Directory) bool { return o.standing.Seen(now, false) }
 		if slices.ContainsFunc(d.sets.all, elsewhere) && len(d.rivals) == 0 { // this set was away when the process was established
 			d.published, cmd = true, d.publish(d.text, i, true)
 		}

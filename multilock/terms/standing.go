@@ -48,8 +48,10 @@ type Step struct {
 // others in one step of a master, so at each master that both have asked, the second one finds the first. A client
 // that is refused takes back what it has published.
 //
-// It reads no clock, and its zero value is a newcomer.
+// It reads no clock, and with its Lease alone it is a newcomer.
 type Standing struct {
+	Lease time.Duration // the longest that the client takes
+
 	settled bool
 	until   clock.Instant   // established until then, if settled
 	kept    []clock.Instant // when each master was sent what it kept last
@@ -60,31 +62,31 @@ type Standing struct {
 // Established reports whether the client may take locks.
 func (s *Standing) Established(now clock.Instant) bool { return s.settled && now.Left(s.until) > 0 }
 
-// Lapsed reports whether a client with this longest lease was established, and has since had no answers for so long that
+// Lapsed reports whether the client was established, and has since had no answers for so long that
 // it is not any more. One that has met another master has not lapsed.
-func (s *Standing) Lapsed(now clock.Instant, lease time.Duration) bool {
-	return s.settled && now.Left(s.term(lease)) <= 0
+func (s *Standing) Lapsed(now clock.Instant) bool {
+	return s.settled && now.Left(s.term()) <= 0
 }
 
-// Seen reports whether a client with this longest lease is one that others are to know: it is established, or was until
+// Seen reports whether the client is one that others are to know: it is established, or was until
 // it met another master; or it was at any time, and still holds something.
-func (s *Standing) Seen(now clock.Instant, lease time.Duration, holds bool) bool {
-	return s.settled && (holds || !s.refused && now.Left(s.term(lease)) > 0)
+func (s *Standing) Seen(now clock.Instant, holds bool) bool {
+	return s.settled && (holds || !s.refused && now.Left(s.term()) > 0)
 }
 
 // term returns when the term ends that a majority of the masters has kept.
-func (s *Standing) term(lease time.Duration) clock.Instant {
+func (s *Standing) term() clock.Instant {
 	latest := slices.SortedFunc(slices.Values(s.kept), func(a, b clock.Instant) int { return cmp.Compare(b.Sub(a), 0) })
-	return latest[quorum.Majority(len(latest))-1].Add(Term(lease))
+	return latest[quorum.Majority(len(latest))-1].Add(Term(s.Lease))
 }
 
 // Until returns when the client ceases to be established.
 func (s *Standing) Until() clock.Instant { return s.until }
 
-// Free reports whether a client with this longest lease has nothing that it took while it was established: what it
+// Free reports whether the client has nothing that it took while it was established: what it
 // published, or sent and came late, may be taken back.
-func (s *Standing) Free(now clock.Instant, lease time.Duration) bool {
-	return !s.settled || now.Left(s.until.Add(min(lease, longest))) <= 0
+func (s *Standing) Free(now clock.Instant) bool {
+	return !s.settled || now.Left(s.until.Add(min(s.Lease, longest))) <= 0
 }
 
 // First returns the first step of a newcomer that is asked for a lock.
@@ -99,7 +101,7 @@ func (s *Standing) First(now clock.Instant) Do {
 func (s *Standing) Begin(now clock.Instant) { s.until = now }
 
 // Heard takes in a step, and returns the next.
-func (s *Standing) Heard(r *Step, lease time.Duration) Do {
+func (s *Standing) Heard(r *Step) Do {
 	s.refused = r.Refused
 	switch {
 	case r.Refused:
@@ -110,19 +112,19 @@ func (s *Standing) Heard(r *Step, lease time.Duration) Do {
 	case r.Again:
 		return Stay
 	}
-	s.settled, s.until = true, r.Sent.Add(Term(lease))
+	s.settled, s.until = true, r.Sent.Add(Term(s.Lease))
 	s.kept = slices.Repeat([]clock.Instant{r.Sent}, r.Of)
 	return Ended
 }
 
-// Kept takes in that master i has kept what a client with this longest lease sent it at sent. One whose term has ended,
+// Kept takes in that master i has kept what the client sent it at sent. One whose term has ended,
 // or that has met another master, looks again before it is established.
-func (s *Standing) Kept(i int, sent, now clock.Instant, lease time.Duration) {
-	if !s.Seen(now, lease, false) || s.kept[i].Sub(sent) > 0 {
+func (s *Standing) Kept(i int, sent, now clock.Instant) {
+	if !s.Seen(now, false) || s.kept[i].Sub(sent) > 0 {
 		return
 	}
 	s.kept[i] = sent
-	if until := s.term(lease); s.Established(now) && until.Sub(s.until) > 0 {
+	if until := s.term(); s.Established(now) && until.Sub(s.until) > 0 {
 		s.until = until
 	}
 }

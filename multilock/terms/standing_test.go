@@ -50,7 +50,6 @@ type member struct {
 	Standing
 	name    string
 	list    []int
-	lease   time.Duration
 	runs    map[int]int // that it knows
 	stopped time.Duration
 	gone    bool          // killed, or closed
@@ -83,7 +82,7 @@ func (w *walk) run(c *member, do func()) {
 func (w *walk) upTo(d time.Duration) time.Duration { return time.Duration(w.Int64N(int64(d))) }
 
 func (w *walk) own(c *member) *Terms {
-	t := &Terms{Lease: c.lease.Milliseconds()}
+	t := &Terms{Lease: c.Lease.Milliseconds()}
 	for _, i := range c.list {
 		m := w.masters[i]
 		t.Masters = append(t.Masters, Master{Run: fmt.Sprint(i, ".", c.runs[i]), Address: fmt.Sprint(i), Young: w.now-m.began < 80*time.Second})
@@ -133,7 +132,7 @@ func (w *walk) ask(c *member) {
 }
 
 func (w *walk) step(c *member, did Do) {
-	own, by, life := w.own(c), c.name, Life(c.lease)
+	own, by, life := w.own(c), c.name, Life(c.Lease)
 	r := &Step{Of: len(c.list), Sent: w.instant(), Pause: 100*time.Millisecond + w.upTo(900*time.Millisecond)}
 	views, over := make([]View, len(c.list)), false
 	end := func() {
@@ -142,8 +141,8 @@ func (w *walk) step(c *member, did Do) {
 		}
 		over, r.Now = true, w.instant()
 		r.Refused = len(Rivals(own, views, r.Now)) > 0
-		free := c.holds <= w.now && c.Free(r.Now, c.lease)
-		if do := c.Heard(r, c.lease); do != Ended {
+		free := c.holds <= w.now && c.Free(r.Now)
+		if do := c.Heard(r); do != Ended {
 			w.step(c, do)
 			return
 		}
@@ -170,14 +169,14 @@ func (w *walk) step(c *member, did Do) {
 
 func (w *walk) publish(c *member) {
 	sent := w.instant()
-	w.tell(c, c.name, Life(c.lease), w.own(c), false, func(i int, _ View) { c.Kept(i, sent, w.instant(), c.lease) })
+	w.tell(c, c.name, Life(c.Lease), w.own(c), false, func(i int, _ View) { c.Kept(i, sent, w.instant()) })
 }
 
 // beat is the regular publication of c.
 func (w *walk) beat(c *member) {
-	silence := min(max(c.lease, time.Second), 18*time.Second)
+	silence := min(max(c.Lease, time.Second), 18*time.Second)
 	w.after(silence*2/3+w.upTo(silence/3), func() { w.run(c, func() { w.beat(c) }) })
-	if c.Seen(w.instant(), c.lease, c.holds > w.now) && !c.busy {
+	if c.Seen(w.instant(), c.holds > w.now) && !c.busy {
 		w.publish(c)
 	}
 }
@@ -185,7 +184,7 @@ func (w *walk) beat(c *member) {
 // join makes a client of masters in list.
 func (w *walk) join(list []int) {
 	leases := []time.Duration{3 * time.Second, 30 * time.Second, 2 * time.Minute}
-	c := &member{name: fmt.Sprint("c", len(w.clients)), list: list, runs: map[int]int{}, lease: leases[w.IntN(3)], renews: w.IntN(2) == 0}
+	c := &member{name: fmt.Sprint("c", len(w.clients)), list: list, runs: map[int]int{}, Standing: Standing{Lease: leases[w.IntN(3)]}, renews: w.IntN(2) == 0}
 	for _, i := range list {
 		c.runs[i] = w.masters[i].run
 	}
@@ -232,7 +231,7 @@ func conflict(a, b *member) bool {
 // took notes that c may have taken a lock just now, or renewed what it has.
 func (w *walk) took(c *member) {
 	if !c.gone && c.stopped <= w.now && (c.Established(w.instant()) || c.renews && c.holds > w.now) {
-		c.holds = w.now + c.lease
+		c.holds = w.now + c.Lease
 	}
 }
 
@@ -245,7 +244,7 @@ func (w *walk) established(c *member) {
 			m := w.masters[i]
 			return slices.Contains(o.list, i) && !m.slow && (m.changed == 0 || w.now-m.changed > script.RecordLife)
 		}
-		outlived := o.lease > longest && (o.gone || w.now-o.stopped < 20*time.Second) // its entry by what it has, as documented
+		outlived := o.Lease > longest && (o.gone || w.now-o.stopped < 20*time.Second) // its entry by what it has, as documented
 		if conflict(c, o) && o.holds > w.now && !outlived && slices.ContainsFunc(c.list, knows) {
 			w.t.Fatalf("at %v %s of %v is established, and %s of %v may have a lock", w.now, c.name, c.list, o.name, o.list)
 		}
@@ -259,7 +258,7 @@ func (w *walk) check() {
 	for _, c := range w.clients {
 		w.took(c)
 		alone := !slices.ContainsFunc(w.clients, func(o *member) bool {
-			return conflict(c, o) && (!o.gone || w.now < o.sent+Life(o.lease))
+			return conflict(c, o) && (!o.gone || w.now < o.sent+Life(o.Lease))
 		})
 		switch {
 		case !alone || c.gone || c.stopped > w.now || c.Established(w.instant()):
@@ -323,10 +322,10 @@ func TestTermIsThatOfAMajority(t *testing.T) {
 	const lease, apart = 15 * time.Second, 4 * time.Second
 	begin := clock.Now()
 	for _, order := range [][]int{{0, 1, 2, 3}, {1, 3, 2, 0}, {3, 2, 1, 0}, {2, 0, 3, 1}} {
-		var s Standing
-		s.Heard(&Step{Sent: begin, Now: begin, Told: 4, Of: 4}, lease)
+		s := Standing{Lease: lease}
+		s.Heard(&Step{Sent: begin, Now: begin, Told: 4, Of: 4})
 		for i, k := range order {
-			s.Kept(i, begin.Add(time.Duration(k)*apart), begin.Add(3*apart), lease)
+			s.Kept(i, begin.Add(time.Duration(k)*apart), begin.Add(3*apart))
 		}
 		if got := s.Until().Sub(begin); got != apart+Term(lease) {
 			t.Errorf("%v: established for %v, want %v", order, got, apart+Term(lease))
