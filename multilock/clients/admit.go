@@ -83,7 +83,7 @@ func (d *Directory) Admit(ctx context.Context, op, name string) error {
 		r := l.heard[d]
 		switch {
 		case r != nil && r.rival != nil:
-			return poll.Fail(op, name, d.explain(r.rival, true))
+			return poll.Fail(op, name, d.explain(r.rival))
 		case l.of == d && r == nil:
 			return poll.ErrClosed
 		case l.of == d && !d.All.Majority(r.facts.Told):

@@ -110,7 +110,7 @@ func (d *Directory) tellLocked(r *rival) {
 		return
 	}
 	r.told = true
-	why := d.explainLocked(r, !d.standing.Established(clock.Now()))
+	why := d.explainLocked(r)
 	d.traced(redlocktrace.SetsOverlap{Other: r.found.Use.Terms.String(), Err: why})
 	d.All.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
 }
@@ -131,16 +131,17 @@ func (d *Directory) names(r *rival) {
 }
 
 // explain returns the error of a conflict.
-func (d *Directory) explain(r *rival, refused bool) error {
+func (d *Directory) explain(r *rival) error {
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
-	return d.explainLocked(r, refused)
+	return d.explainLocked(r)
 }
 
-func (d *Directory) explainLocked(r *rival, refused bool) *terms.ConflictError {
+func (d *Directory) explainLocked(r *rival) *terms.ConflictError {
+	now := clock.Now()
 	why := &terms.ConflictError{
-		Reason: r.found.Reason, Own: *d.ownTermsLocked(clock.Now()), Other: *r.found.Use.Terms,
-		Client: r.from.cache.client(r.found.Use.By), Master: r.from.All.Nodes[r.found.Master].Name(), Refused: refused,
+		Reason: r.found.Reason, Own: *d.ownTermsLocked(now), Other: *r.found.Use.Terms, Refused: !d.standing.Established(now),
+		Client: r.from.cache.client(r.found.Use.By), Master: r.from.All.Nodes[r.found.Master].Name(),
 	}
 	if why.Client != nil && why.Client.Record.Terms.Text() == r.found.Use.Text {
 		why.Other = why.Client.Record.Terms // with the addresses
@@ -207,12 +208,12 @@ func (d *Directory) heardAny() bool {
 // Cost: nothing is sent.
 func (d *Directory) Conflict() error {
 	if r := d.refusal(); r != nil {
-		return d.explain(r, true)
+		return d.explain(r)
 	}
 	d.sets.mu.Lock()
 	defer d.sets.mu.Unlock()
 	if r := d.firstLocked(true); r != nil {
-		return d.explainLocked(r, false)
+		return d.explainLocked(r)
 	}
 	return nil
 }
@@ -239,7 +240,7 @@ func (d *Directory) Ready(ctx context.Context) error {
 	}
 	if r != nil {
 		d.names(r)
-		return d.explain(r, true)
+		return d.explain(r)
 	}
 	return err
 }
