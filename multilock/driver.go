@@ -190,25 +190,25 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 	end := message{}
 	if before == attempt.Held && d.state.State != attempt.Held && d.hold != nil {
 		d.endLocked(ev, why)
-		end.hold, end.ended = d.hold, true
+		end.hold = d.hold
 	}
 	if before == attempt.Kept && d.state.State == attempt.Ended {
 		end.unkept = true
 	}
 	if out.Send != 0 {
 		sent = d.roundLocked(&out, ev.Told, end)
-	} else if end.ended || end.unkept {
+	} else if end.hold != nil || end.unkept {
 		d.postLocked(end)
 	}
 	if out.NewOwner {
 		d.releaseLocked(old, &out)
 	}
 	if again := before == attempt.Waiting || before == attempt.Minority; again && out.Send != 0 && out.Round.Command.Asks() && !out.NewOwner {
-		news := message{reports: true} // all answers to the last round that come soon are in by now
+		var outage *poll.MajorityError // all answers to the last round that come soon are in by now
 		if d.ballot.Unreachable() {
-			news.outage = d.refusedLocked(nil)
+			outage = d.refusedLocked(nil)
 		}
-		d.postLocked(news)
+		d.m.report(d.line(), outage)
 	}
 	if d.state.State != before {
 		d.changedLocked(before, &out)

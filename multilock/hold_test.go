@@ -11,9 +11,7 @@ import (
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
-	"example.com/redlock/redlocktrace"
 )
 
 // The life of a hold: validity, Extend, its end.
@@ -172,41 +170,6 @@ func TestJoinOfPermits(t *testing.T) {
 		a, b := fx.lock(t, req), fx.lock(t, other)
 		unlock(t, b)
 		check.Equal(t, fmt.Sprint(Join(t.Context(), a, b)), `redlock: acquire "k": hold lost`, "Join says")
-	})
-}
-
-// ending is an entry that does something when it has ended.
-type ending struct {
-	entry
-	do func()
-}
-
-func (e *ending) Ended(cause error) {
-	e.entry.Ended(cause)
-	e.do()
-}
-
-// A hold whose last renewal fails while its end is told has ended: the one that it is joined with is lost, and the log
-// says so.
-func TestARenewalThatFailsAtTheEnd(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		var late *round
-		req, longer := request("k"), request("longer")
-		req.Entry = &ending{do: func() {
-			for i := range fx.Masters() {
-				late.Answer(i, script.Answer{Outcome: script.Unsent})
-			}
-		}}
-		longer.Lease = 2 * lease
-		hold, other := fx.lock(t, req), fx.lock(t, longer)
-		hold.bind(other)
-		hold.d.mu.Lock()
-		late = hold.d.renewLocked(&attempt.Event{Kind: attempt.Renew}, redlocktrace.RenewalWatchdog)
-		hold.d.mu.Unlock()
-		time.Sleep(lease)
-		synctest.Wait()
-		entryOf(other).wantEnded(t, poll.ErrLost)
-		check.Equal(t, len(fx.log.Lines("hold is lost")), 2, "lines of the log about holds that are lost")
 	})
 }
 

@@ -78,20 +78,14 @@ func (m *Masters) report(key string, why *poll.MajorityError) {
 	}
 }
 
-// reportRenewal tells the log what became of a renewal of h that was due: of all that fail, the first and those with
-// other reasons, and when it is over for all holds.
-func (m *Masters) reportRenewal(h *Hold) {
-	var news bool
-	var all int
-	h.d.mu.Lock()
+// reportRenewalLocked tells the log what became of a renewal of h that was due: of all that fail, the first and those with
+// other reasons, and when it is over for all holds. The mutex of the driver is held.
+func (m *Masters) reportRenewalLocked(h *Hold) {
 	why, left, ctx := h.failed, m.left(h.d.state.Until), h.room[0].Context()
 	m.mu.Lock()
 	held := m.held
-	if h.cause == nil { // else it is forgotten, or will be in a moment
-		news, all = m.unrenewed.note(h, why)
-	}
+	news, all := m.unrenewed.note(h, why)
 	m.mu.Unlock()
-	h.d.mu.Unlock()
 	switch {
 	case all > 0:
 		m.All.Log.InfoContext(ctx, "redlock: renewals succeed again", "holds", all)

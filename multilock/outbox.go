@@ -23,17 +23,13 @@ type outbox struct {
 
 // message is what is to be done when its turn comes.
 type message struct {
-	hold   *Hold // that has ended, or whose renewal was confirmed or not, which the log may be told; nil if none
-	cmd    *script.Command
-	to     node.Receiver
-	outage *poll.MajorityError // what the last round came to, nil if enough masters answered
-	at     Set
+	hold *Hold // that has ended, nil if none has: its entries are told first, and the client forgets it in the end
+	cmd  *script.Command
+	to   node.Receiver
+	at   Set
 
-	ended   bool // the hold has: its entries are told first, and the client forgets it in the end
-	reports bool // of outage: the log may be told
-	ahead   bool // those ask first who are next in the client's line, or one of them follows
-	unkept  bool // it was kept, and the client forgets that in the end
-
+	ahead    bool // those ask first who are next in the client's line, or one of them follows
+	unkept   bool // it was kept, and the client forgets that in the end
 	gathered bool // it is written with what is sent next, or by Node.Flush
 }
 
@@ -59,7 +55,7 @@ func (d *driver) sendAll() (ended *Hold) {
 		d.out.messages, d.out.sending = nil, true
 		d.mu.Unlock()
 		for i := range messages {
-			if d.send(&messages[i]); messages[i].ended {
+			if d.send(&messages[i]); messages[i].hold != nil {
 				ended = messages[i].hold
 			}
 		}
@@ -92,7 +88,7 @@ func (d *driver) wakeLocked() {
 // send does what is to be done for a message. At the end of a hold its entries are told before the release is sent, and
 // the client forgets it after that.
 func (d *driver) send(msg *message) {
-	if msg.ended {
+	if msg.hold != nil {
 		msg.hold.tell()
 	}
 	if msg.ahead && d.m.startNext(d.key, msg) {
@@ -111,15 +107,9 @@ func (d *driver) send(msg *message) {
 	if msg.unkept {
 		d.m.unkeep(d)
 	}
-	if msg.reports {
-		d.m.report(d.line(), msg.outage)
-	}
-	switch {
-	case msg.ended:
+	if msg.hold != nil {
 		d.m.reportEnd(msg.hold) // before Close may find that nothing is left
 		d.m.over(msg.hold)
-	case msg.hold != nil:
-		d.m.reportRenewal(msg.hold)
 	}
 }
 

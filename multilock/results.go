@@ -136,8 +136,8 @@ func (r *round) failedLocked() {
 	if h := d.hold; h != nil && (r.err == nil || r.due) {
 		h.failed = r.err
 	}
-	if r.due && d.hold != nil {
-		d.postLocked(message{hold: d.hold})
+	if r.due && d.hold != nil && d.state.State == attempt.Held { // else it is forgotten, or will be in a moment
+		d.m.reportRenewalLocked(d.hold)
 	}
 }
 
