@@ -203,7 +203,8 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 	if out.NewOwner {
 		d.releaseLocked(old, &out)
 	}
-	if again := before == attempt.Waiting || before == attempt.Minority; again && out.Send != 0 && out.Round.Command.Asks() && !out.NewOwner {
+	asks := out.Send != 0 && out.Round.Command.Asks()
+	if again := before == attempt.Waiting || before == attempt.Minority; asks && again && !out.NewOwner {
 		var outage *poll.MajorityError // all answers to the last round that come soon are in by now
 		if d.ballot.Unreachable() {
 			outage = d.refusedLocked(nil)
