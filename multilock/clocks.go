@@ -11,7 +11,7 @@ import (
 
 // lag is by how much this machine's clock is known to be behind.
 type lag struct {
-	missed atomic.Int64 // state.Missed
+	missed atomic.Int64 // in ns
 
 	mu    sync.Mutex
 	state attempt.Lag
@@ -31,7 +31,7 @@ func (m *Masters) Gained(i int, most time.Duration) {
 	l := &m.lag
 	l.mu.Lock()
 	missed := l.state.Gained(&m.conf, i, most)
-	l.missed.Store(int64(l.state.Missed))
+	l.missed.Add(int64(missed))
 	l.mu.Unlock()
 	if missed > 0 {
 		m.All.Log.Warn("redlock: this machine's clock stood still, or those of a majority of the masters jumped: holds end earlier", "by", missed)

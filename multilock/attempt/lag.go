@@ -17,11 +17,10 @@ import (
 // What fewer than q masters have gained is kept until it is known not to matter any more: other masters
 // may yet show the same.
 type Lag struct {
-	Missed time.Duration      // in all
-	More   [Max]time.Duration // that each master has gained, and Missed does not account for
+	More [Max]time.Duration // that each master has gained, and what Gained has returned does not account for
 }
 
-// Gained notes that the clock of master i has gained d, at most, and returns what that adds to Missed.
+// Gained notes that the clock of master i has gained d, at most, and returns by how much more the client's is behind.
 func (l *Lag) Gained(conf *Config, i int, d time.Duration) time.Duration {
 	l.More[i] = min(l.More[i], 1<<63-1-d) + d // or it would overflow
 	last := quorum.Term(l.More[:conf.Masters])
@@ -32,7 +31,6 @@ func (l *Lag) Gained(conf *Config, i int, d time.Duration) time.Duration {
 	for i := range l.More {
 		l.More[i] = max(0, l.More[i]-d)
 	}
-	l.Missed += d
 	return d
 }
 

@@ -330,9 +330,7 @@ func (w *World) notice(k *Case, c, m int) {
 		}
 	}
 	p.Steady[m] = w.Now + k.guard()
-	p.Lag.Gained(k.config(c), place, gained)
-	p.Behind -= int8(p.Lag.Missed / tick)
-	p.Lag.Missed = 0 // that is in Behind
+	p.Behind -= int8(p.Lag.Gained(k.config(c), place, gained) / tick)
 }
 
 // judgeRound notes what a round has told a caller.
