@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
