@@ -134,7 +134,7 @@ type semaphore struct {
 
 // look is a look at the first slots of a semaphore, for all callers that wait for it.
 type look struct {
-	*poll.Poll
+	asked *poll.Poll
 	slots int // so many
 	began clock.Instant
 }
@@ -194,16 +194,16 @@ func (s *semaphore) ask(k int) <-chan struct{} {
 		name, _ := script.SlotOf(s.key)
 		s.look = &look{s.m.askSlots(name, k, s.m.answered), k, now}
 	}
-	return s.look.Done
+	return s.look.asked.Done
 }
 
 // sawLocked takes over what the look came to, if one has ended.
 func (s *semaphore) sawLocked() {
 	l := s.look
-	if l == nil || !poll.IsClosed(l.Done) {
+	if l == nil || !poll.IsClosed(l.asked.Done) {
 		return
 	}
-	b, _ := l.Wait(context.Background())
+	b, _ := l.asked.Wait(context.Background())
 	s.look, s.wary = nil, false
 	if s.m.answered(b) {
 		s.slots.see(b, l.slots)

@@ -101,7 +101,7 @@ func (d *Directory) Introduce(id Identity, part Part) {
 			d.at[i].address = terms.Address(n.Name(), id.Record.Host)
 		}
 	}
-	d.sets.mu.Unlock()
+	part.Of.mu.Unlock()
 	for _, n := range d.All.Nodes {
 		n.Present(d.notes)
 	}
