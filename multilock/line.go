@@ -31,6 +31,8 @@ type waiter struct {
 	enter  chan struct{} // told when its owner got the lock by another call
 	told   chan struct{} // told what becomes of its driver
 	driver *driver       // nil if it has none yet. Masters.mu guards it
+
+	short *poll.MajorityError // of a permit: what the masters had said when its context ended
 }
 
 // bids reports whether it is one of those that bid.
@@ -242,7 +244,8 @@ func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 		d = n.line.waiters[0].driver // w waits behind it
 	}
 	m.mu.Unlock()
-	var why, short *poll.MajorityError
+	var why *poll.MajorityError
+	short := w.short
 	if d != nil {
 		why, short = d.reason(nil), d.reason(cut)
 	}

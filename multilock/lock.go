@@ -254,7 +254,7 @@ func (m *Masters) take(w *waiter, d *driver) *Hold {
 // waited says why a wait was over when its context ended.
 func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityError) error {
 	cut := poll.Ended(ctx)
-	if last := cmp.Or(m.reason(w, cut), unsure); last != nil {
+	if last := cmp.Or(unsure, m.reason(w, cut)); last != nil {
 		if !errors.Is(last, ctx.Err()) {
 			last = last.With(cut)
 		}

@@ -493,14 +493,14 @@ func (m *Masters) isFirst(w *waiter) bool {
 	return m.names[w.line].line.waiters[0] == w
 }
 
-// noteStand remembers what a caller waited for whose context has ended with cut.
+// noteStand remembers what a caller waited for whose context has ended with cut, which is no matter of the others'.
 func (m *Masters) noteStand(p *stander, cut error) {
-	var last *poll.MajorityError
+	var why, short *poll.MajorityError
 	for _, d := range p.stands {
-		last = cmp.Or(d.reason(cut), last)
+		why, short = cmp.Or(d.reason(nil), why), cmp.Or(d.reason(cut), short)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.names[p.w.line]
-	n.why = cmp.Or(last, n.why)
+	n.why, p.w.short = cmp.Or(why, n.why), short
 }

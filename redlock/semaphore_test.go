@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -288,5 +289,35 @@ func TestPermitOfTheDeadIsFound(t *testing.T) {
 		if w.hold.Slot() != dies.Slot() {
 			t.Errorf("slot %d, want %d", w.hold.Slot(), dies.Slot())
 		}
+	})
+}
+
+// TestAnErrorIsOfItsOwnCaller: of a caller that waits for a permit, the error does not match that of another caller whose
+// context ended before.
+func TestAnErrorIsOfItsOwnCaller(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+		busy := acquire(t, permitsOf(other, "a", 1))
+		c, theirs := open(t, fleet, redlock.Config{}), errors.New("the first one's")
+		var all sync.WaitGroup
+		wait := func(ctx context.Context, wants, not []error) {
+			all.Go(func() {
+				_, err := c.Lock(ctx, "a", redlock.Permits(1))
+				expect(t, "Lock", err, append(wants, redlock.ErrTaken)...)
+				for _, other := range not {
+					expectNot(t, "Lock", err, other)
+				}
+			})
+			time.Sleep(time.Millisecond)
+		}
+		first, cancel := context.WithTimeoutCause(t.Context(), time.Second, theirs)
+		defer cancel()
+		wait(first, []error{context.DeadlineExceeded, theirs}, nil)
+		for i := range 2 {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(time.Duration(3-i)*time.Second, cancel)
+			wait(ctx, []error{context.Canceled}, []error{context.DeadlineExceeded, theirs})
+		}
+		all.Wait()
+		unlock(t, busy)
 	})
 }
