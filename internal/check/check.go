@@ -2,7 +2,11 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -26,10 +30,46 @@ func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	}
 }
 
+// AtMost wants got to be no more than most, and says what it is if not.
+func AtMost[T cmp.Ordered](t testing.TB, got, most T, what string, args ...any) {
+	if got > most {
+		t.Helper()
+		t.Errorf("%s: got %v, want at most %v", fmt.Sprintf(what, args...), got, most)
+	}
+}
+
 // shown quotes a text.
 func shown(v any) string {
 	if text, ok := v.(string); ok {
 		return fmt.Sprintf("%q", text)
 	}
 	return fmt.Sprint(v)
+}
+
+// Says wants err to be an error that says text. what is the call that returned it.
+func Says(t testing.TB, err error, text, what string, args ...any) {
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Helper()
+		t.Errorf("%s = %v, want an error that says %q", fmt.Sprintf(what, args...), err, text)
+	}
+}
+
+// File returns the text of a file.
+func File(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	OK(t, err)
+	return string(text)
+}
+
+// token is a fencing token: microseconds of the wall clock.
+var token = regexp.MustCompile(`\b\d{15,16}\b`)
+
+// Shows wants a page to have text in it, whatever fencing tokens are in either.
+func Shows(t testing.TB, page, text string) {
+	t.Helper()
+	text = token.ReplaceAllString(text, "TOKEN")
+	if !strings.Contains(token.ReplaceAllString(File(t, page), "TOKEN"), text) {
+		t.Errorf("%s does not show\n%s", page, text)
+	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"crypto/tls"
 	"io"
 	"net"
 	"slices"
@@ -36,9 +37,9 @@ func (o *Output) Lines(words ...string) []string {
 	})
 }
 
-// Relay passes what comes to listener on to address, and back.
+// Relay passes what comes to listener on to address, and back. A connection whose handshake of TLS fails leads nowhere.
 //
-// Goroutines: one, and two for each connection. They end with the listener, which ends with the test,
+// Goroutines: one, and two or three for each connection. They end with the listener, which ends with the test,
 // and with the connections.
 func Relay(t testing.TB, listener net.Listener, address string) {
 	t.Cleanup(func() { listener.Close() })
@@ -48,17 +49,35 @@ func Relay(t testing.TB, listener net.Listener, address string) {
 			if err != nil {
 				return
 			}
-			far, err := net.Dial("tcp", address)
-			if err != nil {
-				near.Close()
-				continue
-			}
-			join := func(to, from net.Conn) {
-				_, _ = io.Copy(to, from)
-				to.Close()
-			}
-			go join(near, far)
-			go join(far, near)
+			go relay(near, address)
 		}
 	}()
+}
+
+// Secure returns an address that leads to another one, with TLS. See [Relay].
+func Secure(t testing.TB, config *tls.Config, address string) string {
+	t.Helper()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
+	OK(t, err)
+	Relay(t, listener, address)
+	return listener.Addr().String()
+}
+
+func relay(near net.Conn, address string) {
+	if secure, ok := near.(*tls.Conn); ok && secure.Handshake() != nil {
+		_, _ = io.Copy(io.Discard, secure.NetConn()) // or what it is told of the reason might be lost
+		near.Close()
+		return
+	}
+	far, err := net.Dial("tcp", address)
+	if err != nil {
+		near.Close()
+		return
+	}
+	join := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		to.Close()
+	}
+	go join(near, far)
+	join(far, near)
 }
