@@ -1,12 +1,10 @@
 package redlockadmin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -60,9 +58,7 @@ func (a *Admin) List(ctx context.Context, pattern, after string, limit int) iter
 			}
 			return found.Locks, err
 		})
-		slices.SortStableFunc(all, func(a, b inspect.Listed) int {
-			return cmp.Or(strings.Compare(a.Name, b.Name), order(a.Semaphore, b.Semaphore))
-		})
+		slices.SortStableFunc(all, inspect.Listed.Compare)
 		all, cut := inspect.Names(all, limit)
 		if cut {
 			more.Store(true)
@@ -79,17 +75,6 @@ func (a *Admin) List(ctx context.Context, pattern, after string, limit int) iter
 			yield(Listed{}, err)
 		}
 	}
-}
-
-// order puts a lock before the semaphore of the same name.
-func order(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case b:
-		return -1
-	}
-	return 1
 }
 
 func listed(l inspect.Listed) Listed {

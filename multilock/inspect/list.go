@@ -133,10 +133,17 @@ func (t target) compare(o target) int {
 	switch {
 	case t.key != o.key:
 		return strings.Compare(t.key, o.key)
+	case t.semaphore == o.semaphore:
+		return 0
 	case o.semaphore:
 		return -1
 	}
 	return 1
+}
+
+// Compare orders what is listed by name, a lock before the semaphore of the same name.
+func (l Listed) Compare(o Listed) int {
+	return target{l.Name, l.Semaphore}.compare(target{o.Name, o.Semaphore})
 }
 
 // names are the first ones, in their order, of those that were found.
