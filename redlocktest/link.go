@@ -109,10 +109,6 @@ func (l *link) cut(there, back int) {
 	})
 }
 
-func (l *link) setDelay(delay time.Duration) { l.change(func() { l.delay = delay }) }
-
-func (l *link) setLag(lag func() time.Duration) { l.change(func() { l.lag = lag }) }
-
 // reset closes both ends. The client's reads nothing more either.
 func (l *link) reset() {
 	l.change(func() {

@@ -101,9 +101,7 @@ func TestFrozenCommandRunsOnThawThoughClientClosed(t *testing.T) {
 			t.Errorf("SET: got %#v, want a net.Error with Timeout", err)
 		}
 		check.Equal(t, time.Since(start), 3*time.Second, "SET took")
-		if got := m.Keys(); len(got) > 0 {
-			t.Fatalf("keys while frozen: got %v, want none", got)
-		}
+		check.Equal(t, len(m.Keys()), 0, "keys while frozen")
 		m.Thaw()
 		synctest.Wait()
 		list, err := redis.Ints(dial(t, m).Do("LRANGE", "list", 0, -1))
@@ -122,9 +120,7 @@ func TestFreezeBuffersWrites(t *testing.T) {
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		// The rest is no command: how far the session reads ahead does not matter here.
 		n, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", sendBuffer/2)))
-		if err != nil {
-			t.Errorf("Write of half the buffer: got %d, %v", n, err)
-		}
+		check.OK(t, err, "Write of half the buffer")
 		n, err = c.Write(make([]byte, sendBuffer))
 		if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n >= sendBuffer {
 			t.Errorf("Write of more than the buffer: got %d, %v, want a part and a timeout", n, err)
@@ -206,9 +202,7 @@ func TestURLsFreezeAndCut(t *testing.T) {
 				t.Error("SET: got an answer")
 			}
 			c.Close()
-			if got := m.Keys(); len(got) > 0 {
-				t.Errorf("keys: got %v, want none", got)
-			}
+			check.Equal(t, len(m.Keys()), 0, "keys")
 			fault.end()
 			eventually(t, "both commands run", func() bool { return len(m.Keys()) == 2 })
 		})
@@ -236,7 +230,5 @@ func TestURLsOfTheDead(t *testing.T) {
 	m.RestartWithData()
 	m.Kill()
 	f.Close()
-	if err := take(); err != nil {
-		t.Errorf("a connection from the port after Close: %v", err)
-	}
+	check.OK(t, take(), "a connection from the port after Close")
 }

@@ -101,9 +101,7 @@ func TestSkew(t *testing.T) {
 		}
 		m.Skew(0)
 		time.Sleep(4 * time.Second)
-		if got := do(t, c, "PTTL", "k"); got != int64(2000) {
-			t.Errorf("PTTL: got %v, want 2000 (miniredis keeps what is left)", got)
-		}
+		check.Equal[any](t, do(t, c, "PTTL", "k"), int64(2000), "PTTL (miniredis keeps what is left)")
 		time.Sleep(time.Second)
 		check.Equal(t, m.TTL("k"), time.Second, "TTL")
 	})
@@ -135,18 +133,14 @@ func TestSubscription(t *testing.T) {
 		id := do(t, sub, "CLIENT", "ID")
 		do(t, sub, "SUBSCRIBE", "ch")
 		script := "for i = 1, 999 do redis.call('publish', 'ch', i) end return redis.call('publish', 'ch', '1000')"
-		if got := do(t, c, "EVAL", script, 0); got != int64(1) {
-			t.Errorf("EVAL: got %v receivers, want 1", got)
-		}
+		check.Equal[any](t, do(t, c, "EVAL", script, 0), int64(1), "receivers")
 		for i := 1; i <= 1000; i++ {
 			if got, err := redis.Strings(sub.Receive()); err != nil || !slices.Equal(got, []string{"message", "ch", strconv.Itoa(i)}) {
 				t.Fatalf("Receive: got %v, %v, want message %d", got, err, i)
 			}
 		}
 		do(t, c, "CLIENT", "KILL", "ID", id)
-		if got := do(t, c, "PUBLISH", "ch", "two"); got != int64(0) {
-			t.Errorf("PUBLISH after CLIENT KILL: got %v receivers, want 0", got)
-		}
+		check.Equal[any](t, do(t, c, "PUBLISH", "ch", "two"), int64(0), "receivers after CLIENT KILL")
 		if _, err := sub.Receive(); !errors.Is(err, io.EOF) {
 			t.Errorf("Receive after CLIENT KILL: got %v, want EOF", err)
 		}

@@ -39,7 +39,7 @@ func (w *Wire) Lag(lag func() time.Duration) {
 	defer w.master.mu.Unlock()
 	w.lag = lag
 	for _, l := range w.network.links {
-		l.setLag(lag)
+		l.change(func() { l.lag = lag })
 	}
 }
 

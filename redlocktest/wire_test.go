@@ -46,9 +46,7 @@ func TestWireIsCutOneWay(t *testing.T) {
 				do(t, other, "PING")
 				w.Cut(false, false)
 				synctest.Wait()
-				if m.Get("k") != "1" {
-					t.Error("SET did not arrive once the wire was mended")
-				}
+				check.Equal(t, m.Get("k"), "1", "what SET wrote, once the wire was mended")
 				dial(t, w)
 			})
 		})
@@ -74,15 +72,11 @@ func TestWireLags(t *testing.T) {
 				t.Errorf("Receive = %v, %v, want %d", got, err, want+1)
 			}
 		}
-		if got, want := time.Since(start), 320*time.Millisecond; got != want {
-			t.Errorf("answers after %v, want %v", got, want)
-		}
+		check.Equal(t, time.Since(start), 320*time.Millisecond, "answers after")
 		w.Lag(nil)
 		start = time.Now()
 		do(t, c, "PING")
-		if got := time.Since(start); got != 0 {
-			t.Errorf("PING without lag took %v", got)
-		}
+		check.Equal(t, time.Since(start), 0, "PING without lag took")
 	})
 }
 
@@ -102,9 +96,7 @@ func TestConnectionsEnd(t *testing.T) {
 		}
 		do(t, other, "PING")
 		synctest.Wait()
-		if got := m.Connections(); got != 1 {
-			t.Errorf("%d connections are left, want 1", got)
-		}
+		check.Equal(t, m.Connections(), 1, "connections that are left")
 		again := dial(t, w)
 		do(t, again, "PING")
 		m.KillClients()
@@ -127,9 +119,7 @@ func TestFill(t *testing.T) {
 		m.Fill(true)
 		refused(t, c, "OOM ", "SET", "l", 1)
 		refused(t, c, "OOM ", "EVAL", "return redis.call('set', 'l', '1')", 0)
-		if got := do(t, c, "GET", "k"); got != "1" {
-			t.Errorf("GET = %v", got)
-		}
+		check.Equal[any](t, do(t, c, "GET", "k"), "1", "GET")
 		do(t, c, "EVAL", "redis.call('del', 'k') return redis.call('set', 'l', '1')", 0)
 		m.Fill(false)
 		do(t, c, "SET", "l", 2)
