@@ -15,10 +15,10 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// check is one thing that is looked at, at all masters together or at each that answers. It notes what is
+// checkup is one thing that is looked at, at all masters together or at each that answers. It notes what is
 // wrong; where it notes nothing, ok is what there is to say, or nothing if it is empty. It is not asked of
 // each master if none answers.
-type check struct {
+type checkup struct {
 	id   string
 	look func(*exam)
 	each func(*exam, *node.Facts)
@@ -26,7 +26,7 @@ type check struct {
 }
 
 // checks are carried out and reported in this order.
-var checks = []check{
+var checks = []checkup{
 	{id: "quorum", look: (*exam).quorum, ok: (*exam).quorumOK},
 	{id: "set-size", look: (*exam).setSize, ok: (*exam).setSizeOK},
 	{id: "same-host", look: (*exam).sameHost},
@@ -112,7 +112,7 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 			e.found = append(e.found, Finding{ID: c.id, Verdict: verdict})
 		}
 	}
-	place := func(id string) int { return slices.IndexFunc(checks, func(c check) bool { return c.id == id }) }
+	place := func(id string) int { return slices.IndexFunc(checks, func(c checkup) bool { return c.id == id }) }
 	slices.SortStableFunc(e.found, func(a, b Finding) int { return place(a.ID) - place(b.ID) })
 	report.Findings = e.found
 	return report

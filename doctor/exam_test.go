@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
@@ -57,9 +57,7 @@ var off = redlock.Config{Masters: []string{"m1"}, RestartGuard: redlock.GuardOff
 func examined(t *testing.T, cfg redlock.Config, facts []node.Facts) Report {
 	t.Helper()
 	cfg, err := cfg.WithDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	return diagnose(cfg, facts)
 }
 
@@ -304,9 +302,7 @@ func TestFindings(t *testing.T) {
 			if f.Remedy == "" && tt.name != "dead" {
 				t.Errorf("%+v has no remedy", f)
 			}
-			if report.Safe() != (tt.severity < Error) {
-				t.Errorf("Safe() = %v with severity %v", report.Safe(), tt.severity)
-			}
+			check.Equal(t, report.Safe(), tt.severity < Error, "Safe() with severity %v", tt.severity)
 		})
 	}
 }
@@ -458,9 +454,7 @@ func TestOneMasterCannot(t *testing.T) {
 			for i := range bad {
 				change(&facts[i])
 			}
-			if got := examined(t, off, facts).Worst(); got != want {
-				t.Errorf("%d of 3 masters: %s: the worst is %v, want %v", bad, name, got, want)
-			}
+			check.Equal(t, examined(t, off, facts).Worst(), want, "the worst of %d masters of 3, each of which %s,", bad, name)
 		}
 	}
 }
@@ -561,43 +555,39 @@ func inUse(name, runs string) script.Use {
 // TestOtherSets: a set that meets this one is none to tell of, nor one that nobody takes locks with any
 // more, nor another one of several sets that share masters.
 func TestOtherSets(t *testing.T) {
-	const other = "00000000 11111111 22222222"
-	part := func(u script.Use, id string) script.Use { u.Part = id; return u }
-	elsewhere := part(inUse("orders", other), "2")
-	for _, uses := range [][]script.Use{
-		{inUse("orders", fiveRuns)},
-		{inUse("orders", "00000000 00000001 00000002 00000003")},
-		{part(inUse("orders", fiveRuns), "1"), elsewhere},
+	part := func(id, runs string) script.Use { u := inUse("orders", runs); u.Part = id; return u }
+	all, elsewhere := part("1", fiveRuns), part("2", "00000000 11111111 22222222")
+	one, two := part("1", "00000000 00000001 00000002"), part("2", "00000002 00000003 00000004")
+	down := func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} }
+	for name, tt := range map[string]struct {
+		n     int
+		first func(*node.Facts)
+		uses  [][]script.Use // of the others
+	}{
+		"the same masters":    {5, nil, [][]script.Use{{inUse("orders", fiveRuns)}}},
+		"most of the masters": {5, nil, [][]script.Use{{inUse("orders", "00000000 00000001 00000002 00000003")}}},
+		"one of two sets":     {5, nil, [][]script.Use{{all, elsewhere}}},
+		"one of two sets that share a master, which is down": {5, func(f *node.Facts) { f.Info, f.Err = nil, node.ErrTimeout }, [][]script.Use{{all, elsewhere}}},
+		"a client that does not know that m1 restarted": {5, func(f *node.Facts) { f.Info["uptime_in_seconds"] = "30" }, [][]script.Use{
+			{inUse("orders", "99999999 00000001 00000002 00000003 00000004")},
+		}},
+		"two sets that share m3, while m1 is down": {3, down, [][]script.Use{{one}, {two, one}}},
+		"two sets that share m3, while m1 restarted": {3, func(f *node.Facts) {
+			f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "30"
+		}, [][]script.Use{{one}, {two, one}}},
+		"two sets that share m3, while m1 restarted, and its clock was set back": {3, func(f *node.Facts) {
+			f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "-300"
+		}, [][]script.Use{{one}, {two, one}}},
 	} {
-		facts := well(5)
-		facts[1].Uses = uses
-		if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
-			t.Errorf("%+v: got %+v", uses, found)
+		facts := well(tt.n)
+		if tt.first != nil {
+			tt.first(&facts[0])
 		}
-	}
-	facts := well(5)
-	facts[0].Info, facts[0].Err = nil, node.ErrTimeout // as one of two sets that share a master
-	facts[1].Uses = []script.Use{part(inUse("orders", fiveRuns), "1"), elsewhere}
-	if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
-		t.Errorf("two sets, of which one has a master that is down: got %+v", found)
-	}
-	facts = well(5)
-	facts[2].Info["uptime_in_seconds"] = "30"
-	facts[1].Uses = []script.Use{inUse("orders", "00000000 00000001 99999999 00000003 00000004")}
-	if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
-		t.Errorf("a client that does not know that m3 restarted: got %+v", found)
-	}
-	for name, change := range map[string]func(*node.Facts){
-		"is down":                               func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} },
-		"restarted":                             func(f *node.Facts) { f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "30" },
-		"restarted, and its clock was set back": func(f *node.Facts) { f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "-300" },
-	} {
-		facts := well(3)
-		change(&facts[0])
-		one, two := part(inUse("orders", "00000000 00000001 00000002"), "1"), part(inUse("orders", "00000002 00000003 00000004"), "2")
-		facts[1].Uses, facts[2].Uses = []script.Use{one}, []script.Use{two, one}
+		for i, uses := range tt.uses {
+			facts[i+1].Uses = uses
+		}
 		if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
-			t.Errorf("two sets that share m3, while m1 %s: got %+v", name, found)
+			t.Errorf("%s: got %+v", name, found)
 		}
 	}
 }
@@ -639,9 +629,7 @@ func TestForgedUses(t *testing.T) {
 			t.Errorf("%d findings of which master %q, such as %+v; want one of m2 and m3, and how many more there are", len(alike), part, alike[:min(1, len(alike))])
 		}
 	}
-	if len(found) != 5 {
-		t.Errorf("%d findings, want 5", len(found))
-	}
+	check.Equal(t, len(found), 5, "findings")
 }
 
 // TestOneFindingForMany: what is to be said of several masters alike is said once.
@@ -658,12 +646,8 @@ func TestOneFindingForMany(t *testing.T) {
 
 // TestPage: docs/doctor.md says of each check what it means, and of nothing else.
 func TestPage(t *testing.T) {
-	text, err := os.ReadFile("../docs/doctor.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	documented := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(check.File(t, "../docs/doctor.md"), -1) {
 		documented[row[1]] = true
 	}
 	for _, c := range checks {
@@ -680,7 +664,5 @@ func TestPage(t *testing.T) {
 // A Config that redlock.New refuses is refused.
 func TestNilPool(t *testing.T) {
 	_, err := Examine(t.Context(), redlock.Config{Pools: []*redis.Pool{nil}}, "")
-	if err == nil || !strings.Contains(err.Error(), "Config.Pools[0] is nil") {
-		t.Errorf("Examine with a nil pool = %v", err)
-	}
+	check.Says(t, err, "Config.Pools[0] is nil", "Examine with a nil pool")
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -21,22 +22,14 @@ func TestBesideAFleet(t *testing.T) {
 		} {
 			cfg.Pools = fleet.Pools()
 			client, err := redlock.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer client.Close()
 			hold, err := client.Lock(t.Context(), "name")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := hold.Unlock(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
+			check.OK(t, hold.Unlock(t.Context()))
 		}
 		report, err := Examine(t.Context(), redlock.Config{Pools: fleet.Pools(), Lease: time.Minute}, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		for _, want := range []Finding{
 			{ID: "restart-guard", Severity: Error, Verdict: "bold … has its restart guard off, but with appendonly no a restart forgets locks"},
 			{ID: "leases", Severity: Warning, Verdict: "brief … takes leases of 10s with a restart guard of 30s, and here they are 1m0s and 1m0s"},

@@ -2,14 +2,9 @@ package doctor
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
@@ -21,6 +16,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 )
@@ -30,8 +26,9 @@ import (
 func TestServers(t *testing.T) {
 	dir, trusted := t.TempDir(), x509.NewCertPool()
 	secure := func(name string, certificate x509.Certificate) func(string, string) []string {
-		file := issue(t, filepath.Join(dir, name), &certificate)
-		trusted.AddCert(&certificate)
+		file, pair := filepath.Join(dir, name), check.Certificate(t, certificate, nil)
+		check.OK(t, os.WriteFile(file, slices.Concat(check.PEM(t, pair)), 0o600))
+		trusted.AddCert(pair.Leaf)
 		return func(port, _ string) []string {
 			return []string{"--port", "0", "--tls-port", port, "--tls-cert-file", file, "--tls-key-file", file, "--tls-ca-cert-file", file, "--tls-auth-clients", "no"}
 		}
@@ -70,7 +67,7 @@ func TestServers(t *testing.T) {
 			true,
 		},
 		{
-			"another host", "rediss", secure("other", x509.Certificate{DNSNames: []string{"redis.test"}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}),
+			"another host", "rediss", secure("other", x509.Certificate{DNSNames: []string{"redis.test"}}),
 			[]string{"warning tls: tls: failed to verify certificate: x509: cannot validate certificate for 127.0.0.1 -> use a name that the certificate has"},
 			true,
 		},
@@ -83,13 +80,10 @@ func TestServers(t *testing.T) {
 		cfg.Masters = append(cfg.Masters, p.scheme+"://127.0.0.1:"+port)
 	}
 	occupied, err := redis.Dial("tcp", names[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer occupied.Close()
-	if _, err := occupied.Do("PING"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = occupied.Do("PING")
+	check.OK(t, err)
 	cfg.TLS = &tls.Config{RootCAs: trusted}
 	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		var dialer net.Dialer
@@ -99,9 +93,7 @@ func TestServers(t *testing.T) {
 		return dialer.DialContext(ctx, network, address)
 	}
 	report, err := Examine(t.Context(), cfg, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	for i, p := range planted {
 		t.Run(p.name, func(t *testing.T) {
 			var all []string
@@ -125,41 +117,11 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// issue writes a certificate that is its own authority, with its key, to file.
-func issue(t *testing.T, file string, certificate *x509.Certificate) string {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate.SerialNumber = big.NewInt(1)
-	der, err := x509.CreateCertificate(rand.Reader, certificate, certificate, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	issued, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	*certificate = *issued
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 // TestLocalhost: by whatever name, this machine is one host, whether a master is up or not.
 func TestLocalhost(t *testing.T) {
 	cfg := redlock.Config{Masters: []string{"127.0.0.1:1", "localhost:2", "[::1]:3"}}
 	report, err := Examine(t.Context(), cfg, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	found := report.Find("same-host")
 	if len(found) != 1 || !strings.Contains(found[0].Verdict, "3 of 3 masters are on one host, 127.0.0.1 = localhost = ::1: nobody") {
 		t.Errorf("got %+v, want one host of three names", found)

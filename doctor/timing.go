@@ -14,23 +14,25 @@ const inStep = time.Second
 
 const slew = "keep the clocks in step with NTP, slewed and not stepped (chrony)"
 
-// clocks are the masters whose clocks are known.
-func (e *exam) clocks() []*node.Facts {
-	return slices.DeleteFunc(slices.Clone(e.facts), func(f *node.Facts) bool { return !f.Clock.Known })
-}
-
 // median returns the median of the masters' clocks: of all, since one of two others that is off would move theirs
 // halfway. Of an even number half may be off, and what is in the middle between the halves is near neither: so our own
 // clock is counted as well, and decides.
 func (e *exam) median() time.Duration {
-	var all []time.Duration
-	for _, f := range e.clocks() {
-		all = append(all, f.Clock.Offset)
-	}
+	all := e.offsets()
 	if len(all)%2 == 0 {
 		all = append(all, 0) // offsets are from ours
 	}
 	return middle(all)
+}
+
+// offsets are those of the clocks that are known.
+func (e *exam) offsets() (all []time.Duration) {
+	for _, f := range e.facts {
+		if f.Clock.Known {
+			all = append(all, f.Clock.Offset)
+		}
+	}
+	return all
 }
 
 func (e *exam) clockOffset(f *node.Facts) {
@@ -45,10 +47,7 @@ func (e *exam) clockOffset(f *node.Facts) {
 }
 
 func (e *exam) clockOffsetOK() string {
-	var all []time.Duration
-	for _, f := range e.clocks() {
-		all = append(all, f.Clock.Offset)
-	}
+	all := e.offsets()
 	if len(all) < 2 {
 		return ""
 	}
@@ -67,7 +66,7 @@ func (e *exam) clockRate(f *node.Facts) {
 
 func (e *exam) clockRateOK() string {
 	var over time.Duration
-	for _, f := range e.clocks() {
+	for _, f := range e.facts {
 		over = max(over, f.Clock.Over)
 	}
 	if over == 0 {
