@@ -2,15 +2,11 @@ package goredis_test
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"math/big"
 	"net"
-	"net/http/httptest"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -56,14 +52,9 @@ func open(t *testing.T, options ...*redis.Options) *redlock.Client {
 // The options lead to the database that they name, however they get there.
 func TestConfig(t *testing.T) {
 	s := start(t)
-	certified := httptest.NewTLSServer(nil) // its certificate is for 127.0.0.1
-	defer certified.Close()
-	trusted := x509.NewCertPool()
-	trusted.AddCert(certified.Certificate())
-	secure, err := tls.Listen("tcp", "127.0.0.1:0", certified.TLS)
-	check.OK(t, err)
-	defer secure.Close()
-	check.Relay(t, secure, s.address)
+	pair, trusted := check.Certificate(t, x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, nil), x509.NewCertPool()
+	trusted.AddCert(pair.Leaf)
+	secure := check.Secure(t, &tls.Config{Certificates: []tls.Certificate{*pair}}, s.address)
 	asked := context.Canceled
 	check.OK(t, s.Do(t.Context(), "ACL", "SETUSER", "nobody", "on", "nopass", "~*", "&*", "+@all").Err())
 	for _, tt := range []struct {
@@ -74,8 +65,8 @@ func TestConfig(t *testing.T) {
 		{"user", redis.Options{Network: "tcp", Addr: s.address, Username: "default", Password: "secret", DB: 1}},
 		{"socket", redis.Options{Network: "unix", Addr: s.socket, Password: "secret", DB: 1}},
 		{"path", redis.Options{Addr: s.socket, Password: "secret", DB: 1}},
-		{"TLS", redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}}},
-		{"TLS and a function", redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{
+		{"TLS", redis.Options{Addr: secure, Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}}},
+		{"TLS and a function", redis.Options{Addr: secure, Password: "secret", DB: 1, TLSConfig: &tls.Config{
 			InsecureSkipVerify: true,
 			VerifyConnection: func(s tls.ConnectionState) error {
 				if s.ServerName == "" {
@@ -85,13 +76,11 @@ func TestConfig(t *testing.T) {
 				return err
 			},
 		}}},
-		{"client with TLS", *optionsOf(t, &redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}})},
+		{"client with TLS", *optionsOf(t, &redis.Options{Addr: secure, Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}})},
 		{"client", *optionsOf(t, &redis.Options{Addr: s.address, Password: "secret", DB: 1})},
 		{"user without a password", redis.Options{Addr: s.address, Username: "nobody", DB: 1}},
 		{"dialer", redis.Options{Addr: "the.tunnel:1", Password: "secret", DB: 1, Dialer: func(ctx context.Context, _, to string) (net.Conn, error) {
-			if to != "the.tunnel:1" {
-				t.Errorf("Dialer was asked for %q", to)
-			}
+			check.Equal(t, to, "the.tunnel:1", "where Dialer is asked to lead")
 			return new(net.Dialer).DialContext(ctx, "tcp", s.address)
 		}}},
 		{"provider", redis.Options{Addr: s.address, DB: 1, Password: "not this", CredentialsProvider: func() (string, string) { return "", "secret" }}},
@@ -112,14 +101,10 @@ func TestConfig(t *testing.T) {
 			if owner := there.HKeys(ctx, "orders:42").Val(); len(owner) != 1 || owner[0] != hold.Owner() {
 				t.Errorf("database 1 has %q, want %q", owner, hold.Owner())
 			}
-			if err := hold.Unlock(ctx); err != nil {
-				t.Error(err)
-			}
+			check.OK(t, hold.Unlock(ctx))
 		})
 	}
-	if asked != nil {
-		t.Errorf("the context of the provider: %v", asked)
-	}
+	check.OK(t, asked, "the context of the provider")
 }
 
 // optionsOf returns the options of a client that runs, with what go-redis fills in.
@@ -147,9 +132,7 @@ func TestMasterAddedLater(t *testing.T) {
 			defer c.Close()
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			if err := c.Ready(ctx); err == nil || !strings.Contains(err.Error(), "no options for other.test:6379") {
-				t.Errorf("Ready = %v, want that there are no options for the other one", err)
-			}
+			check.Says(t, c.Ready(ctx), "no options for other.test:6379", "Ready")
 		})
 	}
 }
@@ -164,13 +147,12 @@ func TestPasswordThatChanges(t *testing.T) {
 			var certificate atomic.Pointer[tls.Certificate]
 			o := &redis.Options{Addr: s.address, CredentialsProvider: func() (string, string) { return "", password.Load().(string) }}
 			password.Store("secret")
-			certificate.Store(issue(t))
+			change := func() { // to one of nobody else's
+				certificate.Store(check.Certificate(t, x509.Certificate{IsCA: true, BasicConstraintsValid: true}, nil))
+			}
+			change()
 			if name == "TLS" {
-				secure, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.Load(), nil }})
-				check.OK(t, err)
-				defer secure.Close()
-				check.Relay(t, secure, s.address)
-				o.Addr = secure.Addr().String()
+				o.Addr = check.Secure(t, &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return certificate.Load(), nil }}, s.address)
 				o.TLSConfig = &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
 					return certificate.Load().Leaf.CheckSignatureFrom(s.PeerCertificates[0])
 				}}
@@ -182,30 +164,13 @@ func TestPasswordThatChanges(t *testing.T) {
 			check.OK(t, err)
 			check.OK(t, s.ConfigSet(ctx, "requirepass", "the next").Err())
 			password.Store("the next")
-			certificate.Store(issue(t))
+			change()
 			check.OK(t, s.Do(ctx, "CLIENT", "KILL", "TYPE", "normal").Err())
 			other, err := c.Lock(ctx, "orders:43")
 			check.OK(t, err)
-			for _, h := range []*redlock.Hold{hold, other} {
-				if err := h.Unlock(ctx); err != nil {
-					t.Error(err)
-				}
-			}
+			check.OK(t, errors.Join(hold.Unlock(ctx), other.Unlock(ctx)))
 		})
 	}
-}
-
-// issue makes a certificate of nobody else's.
-func issue(t *testing.T) *tls.Certificate {
-	t.Helper()
-	public, private, err := ed25519.GenerateKey(nil)
-	check.OK(t, err)
-	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<32, 0), IsCA: true, BasicConstraintsValid: true}
-	text, err := x509.CreateCertificate(nil, of, of, public, private)
-	check.OK(t, err)
-	leaf, err := x509.ParseCertificate(text)
-	check.OK(t, err)
-	return &tls.Certificate{Certificate: [][]byte{text}, PrivateKey: private, Leaf: leaf}
 }
 
 func TestConfigRefuses(t *testing.T) {
@@ -216,17 +181,13 @@ func TestConfigRefuses(t *testing.T) {
 		`network "udp"`:      {Network: "udp", Addr: "a:1"},
 		"missing port in ad": {Addr: "a"},
 	} {
-		if _, err := goredis.Config(&redis.Options{Addr: "a:1"}, o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Config = %v, want an error with %q", err, want)
-		}
+		_, err := goredis.Config(&redis.Options{Addr: "a:1"}, o)
+		check.Says(t, err, want, "Config")
 	}
 	cfg, err := goredis.Config(&redis.Options{}, &redis.Options{Addr: ":6379"})
-	if err == nil {
-		_, err = redlock.New(cfg)
-	}
-	if err == nil || !strings.Contains(err.Error(), "same master twice") {
-		t.Errorf("New with one address twice = %v", err)
-	}
+	check.OK(t, err)
+	_, err = redlock.New(cfg)
+	check.Says(t, err, "same master twice", "New with one address twice")
 }
 
 type limiter struct{}
