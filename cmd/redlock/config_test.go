@@ -18,9 +18,7 @@ func write(t *testing.T, name, text string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	check.OK(t, os.WriteFile(path, []byte(text), mode))
-	if err := os.Chmod(path, mode); err != nil { // whatever the umask is
-		t.Fatal(err)
-	}
+	check.OK(t, os.Chmod(path, mode)) // whatever the umask is
 	return path
 }
 
@@ -34,9 +32,7 @@ func TestConfigKeys(t *testing.T) {
 		for _, flag := range command.Flags {
 			for _, variable := range flag.Envs {
 				variables[strings.ToLower(strings.TrimPrefix(variable, "REDLOCK_"))] = true
-				if want := "REDLOCK_" + strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_")); variable != want {
-					t.Errorf("--%s has the variable %s, want %s", flag.Name, variable, want)
-				}
+				check.Equal(t, variable, "REDLOCK_"+strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_")), "the variable of --%s", flag.Name)
 			}
 		}
 	}
@@ -80,7 +76,7 @@ func TestZeroByteOfAFile(t *testing.T) {
 
 // The examples of redlock help config and of the docs are configuration files.
 func TestConfigExample(t *testing.T) {
-	for _, in := range []struct{ text, begin, end string }{{manual("config"), "\n\n", "\n\n"}, {readFile(t, "../../docs/command.md"), "```toml\n", "```"}} {
+	for _, in := range []struct{ text, begin, end string }{{manual("config"), "\n\n", "\n\n"}, {check.File(t, "../../docs/command.md"), "```toml\n", "```"}} {
 		_, example, _ := strings.Cut(in.text, in.begin)
 		example, _, _ = strings.Cut(example, in.end)
 		if values, err := readConfig(write(t, "redlock.toml", example, 0o600)); err != nil || len(values) == 0 {

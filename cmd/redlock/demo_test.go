@@ -21,11 +21,9 @@ func TestDemo(t *testing.T) {
 		file, err := os.Create(stdout)
 		check.OK(t, err)
 		defer file.Close()
-		if err := (&demoCmd{HTML: page}).Run(streams{out: file}); err != nil {
-			t.Errorf("the demo: %v\n%s", err, readFile(t, stdout))
-		}
+		check.OK(t, (&demoCmd{HTML: page}).Run(streams{out: file}), "the demo")
 	})
-	out := readFile(t, stdout)
+	out := check.File(t, stdout)
 	if got := strings.Count(out, " ✓ "); got != demoClaims || strings.Contains(out, "✗") {
 		t.Errorf("%d claims are ticked off, want %d", got, demoClaims)
 	}
@@ -43,7 +41,7 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(out, page) {
 		t.Error("nothing says where the picture is")
 	}
-	wantPicture(t, readFile(t, page))
+	wantPicture(t, check.File(t, page))
 }
 
 // wantPicture checks that the page has what the demo tells: A's hold, which was renewed, and B's, to which it
@@ -63,9 +61,7 @@ func wantPicture(t *testing.T, page string) {
 	for _, lane := range drawn.Lanes {
 		lanes = append(lanes, lane.Name)
 	}
-	if got := strings.Join(lanes, " "); got != "m1 m2 m3 m4 m5 A B" {
-		t.Errorf("the lanes are %s", got)
-	}
+	check.Equal(t, strings.Join(lanes, " "), "m1 m2 m3 m4 m5 A B", "lanes")
 	if len(drawn.Bars) < 2 || len(drawn.HandOffs) != 1 || len(drawn.Names) != 1 || drawn.Names[0] != demoName {
 		t.Errorf("%d holds of %q, %d hand-offs, want 2 or more of %q, 1", len(drawn.Bars), drawn.Names, len(drawn.HandOffs), demoName)
 	}

@@ -22,7 +22,7 @@ func TestDocumentedLines(t *testing.T) {
 	}
 	shown := map[string][]string{"help": {manual("run notes"), manual("config")}}
 	for _, page := range append(pages, "../../README.md", "doc.go") {
-		shown[page] = blocks(readFile(t, page))
+		shown[page] = blocks(check.File(t, page))
 	}
 	lines := 0
 	for page, blocks := range shown {
@@ -73,7 +73,7 @@ func tryBlock(t *testing.T, block string) (lines int) {
 			}
 		case "make":
 			lines++
-			if !strings.Contains(readFile(t, "../../Makefile"), "\n"+fields[1]+":") {
+			if !strings.Contains(check.File(t, "../../Makefile"), "\n"+fields[1]+":") {
 				t.Errorf("%s: the Makefile has no such target", line)
 			}
 		}
@@ -116,16 +116,9 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 	return nil
 }
 
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	check.OK(t, err)
-	return string(text)
-}
-
 // Each exit code of the program is in the table, with its meaning.
 func TestExitCodesAreExplained(t *testing.T) {
-	codes := regexp.MustCompile(`(?m)^\t(exit\w+) += (\d+)`).FindAllStringSubmatch(readFile(t, "exit.go"), -1)
+	codes := regexp.MustCompile(`(?m)^\t(exit\w+) += (\d+)`).FindAllStringSubmatch(check.File(t, "exit.go"), -1)
 	if len(codes) < 9 {
 		t.Errorf("exit.go has %d codes: this test looks for the wrong thing", len(codes))
 	}

@@ -60,9 +60,7 @@ func (i *invocation) env(entries ...string) *invocation {
 // start starts redlock. If it has not ended when the test ends, it is killed.
 func (i *invocation) start() *invocation {
 	i.t.Helper()
-	if err := i.cmd.Start(); err != nil {
-		i.t.Fatal(err)
-	}
+	check.OK(i.t, i.cmd.Start())
 	go func() {
 		defer close(i.ended)
 		_ = i.cmd.Wait() // ProcessState has everything
@@ -94,9 +92,7 @@ func (i *invocation) code() int {
 
 func (i *invocation) wantCode(want int) *invocation {
 	i.t.Helper()
-	if got := i.code(); got != want {
-		i.t.Errorf("redlock %v: exit code %d, want %d", i.cmd.Args[1:], got, want)
-	}
+	check.Equal(i.t, i.code(), want, "exit code of redlock %v", i.cmd.Args[1:])
 	return i
 }
 

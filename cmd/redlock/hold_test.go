@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
@@ -46,8 +47,7 @@ func TestHoldSignal(t *testing.T) {
 		i, _, _ := holding(t, line("hold", flags, "n")...)
 		command(t, line("run", flags, "n", "--no-wait", "--", "true")...).start().wantCode(exitTaken)
 		i.signal(syscall.SIGUSR1) // means nothing here
-		i.signal(sig)
-		i.wantCode(128 + int(sig))
+		i.endsBy(sig)
 		eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 	}
 }
@@ -76,8 +76,7 @@ func holdWithoutStdin(t *testing.T, shell string) {
 		left = now
 		return renewed
 	})
-	i.signal(syscall.SIGTERM)
-	i.wantCode(128 + 15)
+	i.endsBy(syscall.SIGTERM)
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 
@@ -119,7 +118,7 @@ func TestHoldAsCoprocess(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash here:", err)
 	}
-	page := readFile(t, "../../docs/command.md")
+	page := check.File(t, "../../docs/command.md")
 	if block := strings.TrimPrefix(strings.ReplaceAll(manual("coprocess"), "\n  ", "\n"), "\n"); !strings.Contains(page, "```bash\n"+block+"```") {
 		t.Errorf("docs/command.md has another script than\n%s", block)
 	}

@@ -57,9 +57,7 @@ func TestWhole(t *testing.T) {
 				if c.took == time.Minute && codeOf(err) != exitTaken {
 					t.Errorf("whole = %v, exit code %d, want %d", err, codeOf(err), exitTaken)
 				}
-				if took := time.Since(start); took != c.took {
-					t.Errorf("whole took %v, want %v", took, c.took)
-				}
+				check.Equal(t, time.Since(start), c.took, "whole took")
 				for _, h := range holds {
 					if h.unlocked == (h == got) {
 						t.Errorf("a hold was unlocked: %t, returned: %t", h.unlocked, h == got)
@@ -111,9 +109,7 @@ func TestWholeWaitsForOthers(t *testing.T) {
 			if waits := lasts < time.Minute; waits && (err != nil || took != lasts) || !waits && (codeOf(err) != exitConflict || !errors.Is(err, context.DeadlineExceeded) || took != time.Minute) {
 				t.Errorf("whole = %v after %v, and the conflict lasts %v", err, took, lasts)
 			}
-			if n := strings.Count(stderr.String(), "waiting for other clients"); n != 1 {
-				t.Errorf("stderr is %q, want that it waits once", &stderr)
-			}
+			check.Equal(t, strings.Count(stderr.String(), "waiting for other clients"), 1, "how often it says that it waits")
 			start = time.Now()
 			_, err = whole(t.Context(), slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
 				return nil, &redlock.ConflictError{Reason: redlock.ErrOverlap}
@@ -150,9 +146,7 @@ func TestManyClients(t *testing.T) {
 		for _, s := range sets {
 			pairs += len(s.relations)
 		}
-		if pairs > 1000 {
-			t.Errorf("%d pairs of sets are compared", pairs)
-		}
+		check.AtMost(t, pairs, 1000, "pairs of sets that are compared")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlockadmin"
 )
 
@@ -59,9 +60,7 @@ func TestRunLostKillsTheTree(t *testing.T) {
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()
 	i.wantCode(exitLost).wantError("KILL to the command")
-	if got := strings.Count(i.stdout.String(), "term\n"); got != 1 {
-		t.Errorf("the command got TERM %d times, want once", got)
-	}
+	check.Equal(t, strings.Count(i.stdout.String(), "term\n"), 1, "how often the command got TERM")
 	for _, pid := range i.pids() {
 		if running(pid) {
 			t.Errorf("process %d is still running", pid)

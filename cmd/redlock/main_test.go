@@ -61,9 +61,7 @@ func TestCodeOf(t *testing.T) {
 		{&redlock.MajorityError{}, exitSoftware},
 		{errors.New("the name is empty"), exitUsage},
 	} {
-		if got := codeOf(fmt.Errorf("wrapped: %w", c.err)); got != c.want {
-			t.Errorf("codeOf(%v) = %d, want %d", c.err, got, c.want)
-		}
+		check.Equal(t, codeOf(fmt.Errorf("wrapped: %w", c.err)), c.want, "codeOf(%v)", c.err)
 	}
 }
 
@@ -236,12 +234,8 @@ func TestDescribe(t *testing.T) {
 		GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"},
 		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
 	}
-	if got, want := describe(info), "redlock v1.2.3 0123456789ab+changes go1.26.0"; got != want {
-		t.Errorf("describe = %q, want %q", got, want)
-	}
-	if got, want := describe(&debug.BuildInfo{}), "redlock (devel)"; got != want {
-		t.Errorf("describe of nothing = %q, want %q", got, want)
-	}
+	check.Equal(t, describe(info), "redlock v1.2.3 0123456789ab+changes go1.26.0", "describe")
+	check.Equal(t, describe(&debug.BuildInfo{}), "redlock (devel)", "describe of nothing")
 }
 
 func TestPlainLog(t *testing.T) {
@@ -250,8 +244,5 @@ func TestPlainLog(t *testing.T) {
 	log.Info("not shown")
 	log.Warn("two words")
 	log.With("name", "n").WithGroup("g").Warn("redlock: renewal failed", "left", time.Second, "err", errors.New("a b"))
-	want := "redlock: two words\nredlock: renewal failed name=n g.left=1s g.err=\"a b\"\n"
-	if out.String() != want {
-		t.Errorf("plainLog wrote\n%s\nwant\n%s", &out, want)
-	}
+	check.Equal(t, out.String(), "redlock: two words\nredlock: renewal failed name=n g.left=1s g.err=\"a b\"\n", "plainLog wrote")
 }

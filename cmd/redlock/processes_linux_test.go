@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -95,9 +96,7 @@ func TestRunOnTerminal(t *testing.T) {
 	_, flags := masters(t, 3)
 	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", os.Args[0], asCounter)...))
 	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
-	if _, err := terminal.Write([]byte{3}); err != nil {
-		t.Fatal(err)
-	}
+	typed(t, terminal, "\x03")
 	i.wantCode(41)
 }
 
@@ -106,9 +105,7 @@ func TestRunOnTerminalReads(t *testing.T) {
 	_, flags := masters(t, 3)
 	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x; echo got $x")...))
 	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
-	if _, err := io.WriteString(terminal, "this\n"); err != nil {
-		t.Fatal(err)
-	}
+	typed(t, terminal, "this\n")
 	i.wantCode(0)
 	eventually(t, "the command has read", func() bool { return strings.Contains(i.stdout.String(), "got this") })
 }
@@ -131,13 +128,7 @@ func TestRunInShells(t *testing.T) {
 				i := command(t).env("PATH=" + redlockIn(t) + ":" + os.Getenv("PATH"))
 				i.cmd.Path, i.cmd.Args = path, shell
 				i, terminal := onTerminal(t, i)
-				write := func(line string) {
-					t.Helper()
-					if _, err := io.WriteString(terminal, line+"\n"); err != nil {
-						t.Fatal(err)
-					}
-				}
-				write(strings.Join(line("redlock run", flags, "n", "--", "sh", "-c", "'"+c.script+"'"), " ") + c.background)
+				typed(t, terminal, strings.Join(line("redlock run", flags, "n", "--", "sh", "-c", "'"+c.script+"'"), " ")+c.background+"\n")
 				pids := regexp.MustCompile(`pids=(\d+),(\d+)\.`)
 				eventually(t, "both are stopped", func() bool {
 					match := pids.FindStringSubmatch(i.stdout.String())
@@ -152,13 +143,13 @@ func TestRunInShells(t *testing.T) {
 				eventually(t, "the shell knows", func() bool { // or its fg waits for what runs, as it believes
 					says := i.stdout.String()
 					if strings.Count(says, "Running") == asked {
-						write("jobs")
+						typed(t, terminal, "jobs\n")
 						asked++
 					}
 					return strings.Contains(says, "Stopped")
 				})
-				write("fg")
-				write("fine")
+				typed(t, terminal, "fg\n")
+				typed(t, terminal, "fine\n")
 				eventually(t, "the command goes on", func() bool { return strings.Contains(i.stdout.String(), c.says) })
 				eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 			})
@@ -171,8 +162,14 @@ func TestRunEndsWhatIsStopped(t *testing.T) {
 	_, flags := masters(t, 3)
 	i := command(t, line("run", flags, "n", "--", "sh", "-c", "echo ready; kill -STOP $$; sleep 100")...).start()
 	i.ready()
-	i.signal(unix.SIGTERM)
-	i.wantCode(128 + 15)
+	i.endsBy(unix.SIGTERM)
+}
+
+// typed types on a terminal: \x03 is Ctrl-C.
+func typed(t *testing.T, terminal *os.File, text string) {
+	t.Helper()
+	_, err := terminal.WriteString(text)
+	check.OK(t, err)
 }
 
 // onTerminal starts i in the foreground of a new terminal, and returns the terminal's other side.
@@ -210,46 +207,46 @@ func onTerminal(t *testing.T, i *invocation) (*invocation, *os.File) {
 
 // On a terminal, --watch draws in place, until Ctrl-C. Elsewhere it appends, and JSON is on one line each.
 func TestWatch(t *testing.T) {
+	watch := func(flags []string, args ...string) *invocation {
+		return command(t, slices.Concat(args, []string{"--watch=100ms"}, flags)...)
+	}
+	repeats := func(out *check.Output, times int, what string) {
+		t.Helper()
+		eventually(t, fmt.Sprintf("%d times %q", times, what), func() bool { return strings.Count(out.String(), what) >= times })
+	}
 	_, flags := masters(t, 3)
 	for _, args := range [][]string{{"inspect", "n"}, {"list"}, {"clients"}} {
-		i, terminal := onTerminal(t, command(t, append(append(args, "--watch=100ms"), flags...)...))
-		eventually(t, "it draws twice", func() bool { return strings.Count(i.stdout.String(), "\x1b[H") >= 2 })
-		if _, err := terminal.Write([]byte{3}); err != nil {
-			t.Fatal(err)
-		}
+		i, terminal := onTerminal(t, watch(flags, args...))
+		repeats(&i.stdout, 2, "\x1b[H")
+		typed(t, terminal, "\x03")
 		i.wantCode(128 + 2)
 
-		i = command(t, append(append(args, "--watch=100ms"), flags...)...).start()
-		title := "  redlock " + args[0]
-		eventually(t, "it prints twice", func() bool { return strings.Count(i.stdout.String(), title) >= 2 })
-		i.signal(unix.SIGTERM)
-		i.wantCode(128 + 15)
+		i = watch(flags, args...).start()
+		repeats(&i.stdout, 2, "  redlock "+args[0])
+		i.endsBy(unix.SIGTERM)
 		if strings.Contains(i.stdout.String(), "\x1b") {
 			t.Errorf("it draws, and there is no terminal: %q", &i.stdout)
 		}
 
-		i = command(t, append(append(args, "--json", "--watch=100ms"), flags...)...).start()
-		eventually(t, "it prints three lines", func() bool { return strings.Count(i.stdout.String(), "\n") >= 3 })
-		i.signal(unix.SIGTERM)
-		i.wantCode(128 + 15)
+		i = watch(flags, append(args, "--json")...).start()
+		repeats(&i.stdout, 3, "\n")
+		i.endsBy(unix.SIGTERM)
 		if first, _, _ := strings.Cut(i.stdout.String(), "\n"); !json.Valid([]byte(first)) {
 			t.Errorf("this is no JSON: %s", first)
 		}
 	}
-	for _, args := range [][]string{{"list"}, {"clients"}} {
+	for _, command := range []string{"list", "clients"} {
 		fleet, flags := masters(t, 3)
 		fleet.Master(1).Kill()
 		fleet.Master(2).Kill()
-		reason := "no quorum (1 of 3 masters, 2 needed)"
-		i := command(t, append(append(args, "--watch=100ms"), flags...)...).start()
-		eventually(t, "it says twice why it shows nothing", func() bool { return strings.Count(i.stdout.String(), reason) >= 2 })
-		i.signal(unix.SIGTERM)
-		i.wantCode(128 + 15)
-		i = command(t, append(append(args, "--json", "--watch=100ms"), flags...)...).start()
-		eventually(t, "it says twice why there is no line", func() bool { return strings.Count(i.stderr.String(), reason) >= 2 })
+		const reason = "no quorum (1 of 3 masters, 2 needed)" // why there is nothing to show
+		i := watch(flags, command).start()
+		repeats(&i.stdout, 2, reason)
+		i.endsBy(unix.SIGTERM)
+		i = watch(flags, command, "--json").start()
+		repeats(&i.stderr, 2, reason)
 		fleet.Master(1).Restart()
-		eventually(t, "it goes on", func() bool { return strings.Contains(i.stdout.String(), "\n") })
-		i.signal(unix.SIGTERM)
-		i.wantCode(128 + 15)
+		repeats(&i.stdout, 1, "\n")
+		i.endsBy(unix.SIGTERM)
 	}
 }

@@ -33,16 +33,13 @@ func TestRunWaitCancelled(t *testing.T) {
 			i := command(t, line("run", flags, "--name", "n", "--", "echo", "started")...).start()
 			i.waiting(fleet)
 			i.signal(syscall.SIGUSR1) // for the command, which is not there
-			i.signal(sig)
-			i.wantCode(128 + int(sig)).wantError("waiting")
+			i.endsBy(sig).wantError("waiting")
 			for _, holder := range holders(fleet, "n") {
 				check.Equal(t, holder, hold.Owner(), "after the cancelled wait a master has")
 			}
 			check.OK(t, hold.Unlock(t.Context()))
 			eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
-			if i.stdout.String() != "" {
-				t.Errorf("the command was started: %q", &i.stdout)
-			}
+			check.Equal(t, i.stdout.String(), "", "what the command printed, which was not to start")
 		})
 	}
 }
@@ -58,8 +55,7 @@ func TestLookInterrupted(t *testing.T) {
 			}
 			i := command(t, line(args[0], flags, append(args[1:], "--node-timeout=1m")...)...).start()
 			eventually(t, "redlock asks", func() bool { return fleet.Master(0).Commands() > 0 })
-			i.signal(syscall.SIGINT)
-			i.wantCode(exitSignal + 2)
+			i.endsBy(syscall.SIGINT)
 		})
 	}
 }
@@ -89,8 +85,7 @@ func TestRunForwardsDeath(t *testing.T) {
 	_, flags := masters(t, 3)
 	i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "sh -c 'echo ready; exec sleep 100'; echo not reached")...).start()
 	i.ready()
-	i.signal(syscall.SIGTERM)
-	i.wantCode(128 + 15)
+	i.endsBy(syscall.SIGTERM)
 }
 
 // ready waits until the command has printed that it is ready.
@@ -108,9 +103,14 @@ func (i *invocation) ready() {
 
 func (i *invocation) signal(sig syscall.Signal) {
 	i.t.Helper()
-	if err := i.cmd.Process.Signal(sig); err != nil {
-		i.t.Fatal(err)
-	}
+	check.OK(i.t, i.cmd.Process.Signal(sig))
+}
+
+// endsBy sends a signal, by which redlock ends.
+func (i *invocation) endsBy(sig syscall.Signal) *invocation {
+	i.t.Helper()
+	i.signal(sig)
+	return i.wantCode(exitSignal + int(sig))
 }
 
 // withStdin starts i with an open pipe as its input.

@@ -31,13 +31,11 @@ func TestScreens(t *testing.T) {
 	if *update {
 		check.OK(t, os.WriteFile(file, []byte(got.String()), 0o600))
 	}
-	if want := readFile(t, file); got.String() != want {
+	if want := check.File(t, file); got.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &got, want)
 	}
 	for line := range strings.Lines(got.String()) {
-		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
-			t.Errorf("%d columns: %s", n, line)
-		}
+		check.AtMost(t, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")), columns, "columns of %s", line)
 	}
 }
 

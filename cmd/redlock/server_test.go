@@ -3,15 +3,9 @@
 package main
 
 import (
-	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
@@ -29,78 +23,36 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// issue writes name.crt, name.key, and name.pem, which has both, for the last hour and as long as left. by
-// is the authority, or nil: it is one itself.
-func issue(t *testing.T, dir, name string, left time.Duration, template x509.Certificate, by *tls.Certificate) *tls.Certificate {
+// issue writes name.crt, name.key, and name.pem, which has both.
+func issue(t *testing.T, dir, name string, template x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
-	check := func(err error) {
-		if err != nil {
-			t.Helper()
-			t.Fatal(err)
-		}
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(err)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(left)
-	parent, signer := &template, crypto.PrivateKey(key)
-	if by != nil {
-		parent, signer = by.Leaf, by.PrivateKey
-	}
-	der, err := x509.CreateCertificate(rand.Reader, &template, parent, &key.PublicKey, signer)
-	check(err)
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	check(err)
-	public, private := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	pair := check.Certificate(t, template, by)
+	public, private := check.PEM(t, pair)
 	for suffix, text := range map[string][]byte{".crt": public, ".key": private, ".pem": slices.Concat(public, private)} {
-		check(os.WriteFile(filepath.Join(dir, name+suffix), text, 0o600))
+		check.OK(t, os.WriteFile(filepath.Join(dir, name+suffix), text, 0o600))
 	}
-	pair, err := tls.X509KeyPair(public, private)
-	check(err)
-	return &pair
+	return pair
 }
 
-// serve has what comes to listener reach m, until the test ends.
-//
-// Goroutines: one, and two for each connection. They end with the listener and with the connections.
-func serve(t *testing.T, listener net.Listener, m *redlocktest.Master) {
-	t.Helper()
-	t.Cleanup(func() { listener.Close() })
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer near.Close()
-				if secure, ok := near.(*tls.Conn); ok && secure.Handshake() != nil {
-					_, _ = io.Copy(io.Discard, secure.NetConn()) // or what it is told of the reason might be lost
-					return
-				}
-				far, err := m.Dial(context.Background())
-				if err != nil {
-					return
-				}
-				go func() {
-					_, _ = io.Copy(near, far)
-					near.Close()
-				}()
-				_, _ = io.Copy(far, near)
-				far.Close()
-			}()
-		}
-	}()
+// address is where a master listens.
+func address(fleet *redlocktest.Fleet, i int) string {
+	return strings.TrimPrefix(fleet.URLs()[i], "redis://")
 }
 
 // issueAll writes the certificates of an authority, of masters and of a client, and returns what masters have then.
 // They are good for as long as left.
 func issueAll(t *testing.T, dir string, left time.Duration) *tls.Config {
 	t.Helper()
-	ca := issue(t, dir, "ca", left, x509.Certificate{
-		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	end := time.Now().Add(left)
+	ca := issue(t, dir, "ca", x509.Certificate{
+		NotAfter: end, Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}, nil)
-	server := issue(t, dir, "server", left, x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
-	issue(t, dir, "client", left, x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca)
+	server := issue(t, dir, "server", x509.Certificate{
+		NotAfter: end, DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}, ca)
+	issue(t, dir, "client", x509.Certificate{
+		NotAfter: end, Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, ca)
 	authorities := x509.NewCertPool()
 	authorities.AddCert(ca.Leaf)
 	return &tls.Config{Certificates: []tls.Certificate{*server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities}
@@ -130,16 +82,11 @@ func TestRotation(t *testing.T) {
 				}
 				rotate("open-sesame", time.Hour)
 				urls, flags := fleet.URLs(), []string{"--password-file", path("password"), "--no-restart-guard"}
-				for i, m := range fleet.Masters() {
-					if !secure {
-						continue
-					}
-					listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return servers.Load(), nil }})
-					check.OK(t, err)
-					serve(t, listener, m)
-					urls[i] = "rediss://" + listener.Addr().String()
-				}
 				if secure {
+					config := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return servers.Load(), nil }}
+					for i := range urls {
+						urls[i] = "rediss://" + check.Secure(t, config, address(fleet, i))
+					}
 					flags = append(flags, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem"))
 				}
 				i, in := withStdin(t, command(t, line(subcommand, append(flags, "--masters", strings.Join(urls, ",")), rest...)...))
@@ -156,8 +103,7 @@ func TestRotation(t *testing.T) {
 						text, _ := io.ReadAll(answer.Body)
 						return strings.Contains(string(text), `"list":{`)
 					})
-					i.signal(syscall.SIGTERM)
-					i.wantCode(128 + 15)
+					i.endsBy(syscall.SIGTERM)
 					return
 				}
 				for k, m := range fleet.Masters() {
@@ -184,14 +130,11 @@ func TestRotation(t *testing.T) {
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	config := issueAll(t, dir, time.Hour)
+	config, fleet := issueAll(t, dir, time.Hour), redlocktest.Start(t, 3)
 	var masters []string
-	for _, m := range redlocktest.Start(t, 3).Masters() {
+	for i, m := range fleet.Masters() {
 		m.Password("open-sesame")
-		listener, err := tls.Listen("tcp", "127.0.0.1:0", config)
-		check.OK(t, err)
-		serve(t, listener, m)
-		masters = append(masters, "rediss://"+listener.Addr().String())
+		masters = append(masters, "rediss://"+check.Secure(t, config, address(fleet, i)))
 	}
 	for name, text := range map[string]string{
 		"redlock.toml": fmt.Sprintf("masters = [%q, %q, %q]\ntls_ca = \"ca.crt\"\ntls_cert = \"client.pem\"\npassword_file = \"password\"\n", masters[0], masters[1], masters[2]),
@@ -243,13 +186,13 @@ func TestTLS(t *testing.T) {
 // environment has.
 func TestUnixSockets(t *testing.T) {
 	var dirs []string
-	for _, m := range redlocktest.Start(t, 3).Masters() {
+	fleet := redlocktest.Start(t, 3)
+	for i, m := range fleet.Masters() {
 		m.Password("open-sesame")
-		dir := t.TempDir()
-		listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+		dirs = append(dirs, t.TempDir())
+		listener, err := net.Listen("unix", filepath.Join(dirs[i], "s"))
 		check.OK(t, err)
-		serve(t, listener, m)
-		dirs = append(dirs, dir)
+		check.Relay(t, listener, address(fleet, i))
 	}
 	masters := fmt.Sprintf("%s/s,unix://%s/s?db=3,unix://default:open-sesame@%s/s", dirs[0], dirs[1], dirs[2])
 	flags := []string{"--masters", masters, "--no-restart-guard"}

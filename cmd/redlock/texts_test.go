@@ -95,7 +95,7 @@ var states = map[string]func(*testing.T, *redlocktest.Fleet){
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/texts.txt"
-	text := readFile(t, file)
+	text := check.File(t, file)
 	exits := regexp.MustCompile(`(?m)^exit code \d+\z`)
 	head := regexp.MustCompile(`(?m)^(?:# (.*)\n)?\$ (.*?)(?: # TERM at: (.*))?$`)
 	places := head.FindAllStringIndex(text, -1)

@@ -53,12 +53,8 @@ func TestStanding(t *testing.T) {
 		}
 	}
 	connected := []uiMaster{{State: "up", Until: now.Add(time.Second)}}
-	if got := healthOf(connected, now).How; got != none {
-		t.Errorf("with a guard for another second: %s", got)
-	}
-	if got := healthOf(connected, now.Add(time.Second)).How; got != well {
-		t.Errorf("once the guard has passed: %s", got)
-	}
+	check.Equal(t, healthOf(connected, now).How, none, "with a guard for another second")
+	check.Equal(t, healthOf(connected, now.Add(time.Second)).How, well, "once the guard has passed")
 }
 
 // besideFleet runs f in a bubble, with the server of a page that may free locks and shows 200 rows.
@@ -120,9 +116,7 @@ func TestPagesOfRowsLong(t *testing.T) {
 		if len(look.List.Locks) != 200 || len(look.Clients.Clients) != 200 || look.Total != clients || !look.List.More || size > most {
 			t.Errorf("a look has %d locks, %d clients of %d, and %d bytes", len(look.List.Locks), len(look.Clients.Clients), look.Total, size)
 		}
-		if calls := fleet.Master(0).Calls("evalsha") - scripts; calls > 300 {
-			t.Errorf("a look costs a master %d scripts, want those of one page", calls)
-		}
+		check.AtMost(t, fleet.Master(0).Calls("evalsha")-scripts, 300, "scripts that a look costs a master, those of one page")
 		t.Logf("a look has %d bytes", size)
 		fields.Set("skip", "900")
 		fields.Set("after", look.List.Locks[199].Name)
@@ -236,9 +230,7 @@ func TestFormsAreShort(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost/"+path+"?name=n", body)
 			r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 			server.handler().ServeHTTP(httptest.NewRecorder(), r)
-			if body.read > 10<<20 {
-				t.Errorf("%s: %d bytes were read", path, body.read)
-			}
+			check.AtMost(t, body.read, 10<<20, "bytes that were read of %s", path)
 		}
 	})
 }
@@ -276,35 +268,25 @@ func TestFreesWhatWasShown(t *testing.T) {
 
 // TestPageWithinAPrefix: a page lists, shows and frees the names that have the prefix, by what they are called there.
 func TestPageWithinAPrefix(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fleet, server := redlocktest.Start(t, 3), newUI(true, 200)
-		cfg := redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff}
-		others, err := redlock.New(cfg)
+	besideFleet(t, func(t *testing.T, fleet *redlocktest.Fleet, server *uiServer) {
+		others := server.client
+		var err error
+		server.client, err = redlock.New(redlock.Config{Prefix: "orders:", Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
 		check.OK(t, err)
-		defer others.Close()
-		cfg.Prefix = "orders:"
-		if server.client, err = redlock.New(cfg); err != nil {
-			t.Fatal(err)
-		}
 		defer server.client.Close()
 		var holds [2]*redlock.Hold
 		for i, name := range []string{"orders:42", "42"} {
-			if holds[i], err = others.Lock(t.Context(), name); err != nil {
-				t.Fatal(err)
-			}
+			holds[i], err = others.Lock(t.Context(), name)
+			check.OK(t, err)
 		}
 		look, _ := looked(t, server, url.Values{"name": {"42"}})
 		if locks := look.List.Locks; len(locks) != 1 || locks[0].Name != "42" {
 			t.Errorf("a look has %+v, want 42 alone", locks)
 		}
 		shown, _ := look.Name.(map[string]any)
-		if shown["held"] != true {
-			t.Errorf("of 42 it shows %v, want that it is held", shown)
-		}
+		check.Equal[any](t, shown["held"], true, "42 is held")
 		freed := url.Values{"name": {"42"}, "owner": {holds[0].Owner()}}
-		if code := asks(t, server, http.MethodPost, "force", freed, "same-origin").Code; code != http.StatusOK {
-			t.Errorf("42 is freed: %d, want 200", code)
-		}
+		check.Equal(t, asks(t, server, http.MethodPost, "force", freed, "same-origin").Code, http.StatusOK, "42 is freed")
 		time.Sleep(time.Minute)
 		if within, without := holds[0].Context().Err(), holds[1].Context().Err(); within == nil || without != nil {
 			t.Errorf("then orders:42 has ended with %v, and 42 with %v; want the first alone", within, without)
@@ -333,7 +315,7 @@ func TestLookWithShortSettings(t *testing.T) {
 
 // TestNoEnd: the page takes the time left of a lock that never expires for what it is.
 func TestNoEnd(t *testing.T) {
-	found := regexp.MustCompile(`ms > (\S+)\) return 'no end'`).FindStringSubmatch(readFile(t, "ui/ui.js"))
+	found := regexp.MustCompile(`ms > (\S+)\) return 'no end'`).FindStringSubmatch(check.File(t, "ui/ui.js"))
 	check.Equal(t, len(found), 2, "what ui.js compares the time left with")
 	from, err := strconv.ParseFloat(found[1], 64)
 	check.OK(t, err)

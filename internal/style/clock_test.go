@@ -20,7 +20,7 @@ var realTime = map[string]string{
 	"cmd/redlock invocation.code": "a bound, far longer than a process takes, so that one that hangs is named",
 	"cmd/redlock eventually":      "a bound, far longer than what processes do takes",
 	"cmd/redlock countSignals":    "runs in a process of its own; a signal too many is seen if it comes in that time, and one that is late fails no test",
-	"cmd/redlock issue":           "certificates are valid for an hour before and after",
+	"cmd/redlock issueAll":        "certificates are valid from an hour before",
 	"doctor lasts":                "certificates are valid for days before and after",
 	"doctor TestServers":          "certificates are valid for an hour before and after",
 	"node answering":              "a bound: a client that sends nothing does not hold up the test",
