@@ -28,28 +28,25 @@ func TestOutcomes(t *testing.T) {
 			c := l.open(redlock.Config{})
 			hold := l.lock(t.Context(), c, "a")
 			again, err := hold.Enter(t.Context())
-			want(t, err, nil)
+			check.OK(t, err)
 			l.unlock(again)
 			l.expect("entered", map[string]int64{"hold.count{kind=lock}": 1})
 			l.unlock(hold)
 		}},
 		"taken": {call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
-			_, err := l.open(redlock.Config{}).TryLock(t.Context(), "a")
-			want(t, err, redlock.ErrTaken)
+			want(t, second(l.open(redlock.Config{}).TryLock(t.Context(), "a")), redlock.ErrTaken)
 		}},
 		"no_quorum": {error: "no_quorum", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
-			_, err := c.TryLock(t.Context(), "a")
-			want(t, err, redlock.ErrNoQuorum)
+			want(t, second(c.TryLock(t.Context(), "a")), redlock.ErrNoQuorum)
 		}},
 		"guarded": {error: "guarded", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{RestartGuard: time.Minute})
 			each(l.fleet, 0, 2, (*redlocktest.Master).Restart)
 			time.Sleep(2 * time.Second)
-			_, err := c.TryLock(t.Context(), "a")
-			want(t, err, redlock.ErrGuarded)
+			want(t, second(c.TryLock(t.Context(), "a")), redlock.ErrGuarded)
 		}},
 		"context_ended": {error: "taken", call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
@@ -70,21 +67,18 @@ func TestOutcomes(t *testing.T) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
 			c := l.open(redlock.Config{})
 			time.AfterFunc(time.Second, func() { c.Close() })
-			_, err := c.Lock(t.Context(), "a")
-			want(t, err, redlock.ErrClosed)
+			want(t, second(c.Lock(t.Context(), "a")), redlock.ErrClosed)
 		}},
 		"upgrade": {error: "upgrade", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			hold, err := c.Lock(redlock.WithOwner(t.Context()), "a", redlock.Shared())
-			want(t, err, nil)
-			_, err = c.Lock(hold.Context(), "a")
-			want(t, err, redlock.ErrUpgrade)
+			check.OK(t, err)
+			want(t, second(c.Lock(hold.Context(), "a")), redlock.ErrUpgrade)
 			l.unlock(hold)
 		}},
 		"conflict": {error: "conflict", call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{Lease: time.Hour}), "a")
-			_, err := l.open(redlock.Config{RestartGuard: time.Minute}).TryLock(t.Context(), "b")
-			want(t, err, redlock.ErrShortGuard)
+			want(t, second(l.open(redlock.Config{RestartGuard: time.Minute}).TryLock(t.Context(), "b")), redlock.ErrShortGuard)
 		}},
 	} {
 		outcome, _, _ := strings.Cut(name, " ")
@@ -104,9 +98,7 @@ func TestOutcomes(t *testing.T) {
 						continue
 					}
 					check.Equal(t, at(span, keyError), tt.error, "error.type of the span")
-					if failed := span.Status.Description != ""; failed != (tt.error != "") {
-						t.Errorf("status of the span is %+v, error.type %q", span.Status, tt.error)
-					}
+					check.Equal(t, span.Status.Description != "", tt.error != "", "the status %+v is one of an error", span.Status)
 					return
 				}
 				t.Errorf("no span has the outcome %s", outcome)
@@ -120,8 +112,7 @@ func waitInVain(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	_, err := c.Lock(ctx, "a")
-	want(t, err, context.DeadlineExceeded)
+	want(t, second(c.Lock(ctx, "a")), context.DeadlineExceeded)
 }
 
 func TestWaits(t *testing.T) {
@@ -130,7 +121,7 @@ func TestWaits(t *testing.T) {
 		hold := l.lock(t.Context(), a, "a")
 		time.AfterFunc(3*time.Second, func() {
 			l.expect("while one waits", map[string]int64{"waiter.count{kind=lock}": 1, "hold.count{kind=lock}": 1})
-			want(t, hold.Unlock(t.Context()), nil)
+			check.OK(t, hold.Unlock(t.Context()))
 		})
 		l.unlock(l.lock(t.Context(), b, "a"))
 		l.expect("at the end", map[string]int64{
@@ -156,10 +147,10 @@ func TestLabel(t *testing.T) {
 		l.unlock(l.lock(t.Context(), c, "orders:42"))
 		l.unlock(l.lock(t.Context(), c, "others:43"))
 		reader, err := c.Lock(t.Context(), "orders:42", redlock.Shared())
-		want(t, err, nil)
+		check.OK(t, err)
 		l.unlock(reader)
 		permit, err := c.Lock(t.Context(), "orders", redlock.Permits(2))
-		want(t, err, nil)
+		check.OK(t, err)
 		l.unlock(permit)
 		l.expect("after four holds", map[string]int64{
 			"acquire.duration{kind=lock,name=o,outcome=acquired,set=one}": 2,
@@ -171,9 +162,7 @@ func TestLabel(t *testing.T) {
 			"master.state{master=pool 0,state=up,set=one}":                1,
 		})
 		for _, span := range l.spans.GetSpans() {
-			if at(span, "set") != "one" {
-				t.Errorf("span %s has no attribute of Config", span.Name)
-			}
+			check.Equal(t, at(span, "set"), "one", "the attribute of Config, of span %s", span.Name)
 		}
 	})
 }
@@ -190,9 +179,7 @@ func TestEventsAreBounded(t *testing.T) {
 		l.unlock(l.lock(t.Context(), c, "a"))
 		span := l.span("redlock.lock")
 		events := span.Events
-		if n := len(events); n != mostEvents+1 {
-			t.Errorf("%d events, want %d and the decision", n, mostEvents)
-		}
+		check.Equal(t, len(events), mostEvents+1, "events, with the decision")
 		if span.DroppedEvents != 0 || at(span, keyOmitted) == "" {
 			t.Errorf("the SDK dropped %d events, %q were omitted", span.DroppedEvents, at(span, keyOmitted))
 		}
@@ -224,9 +211,9 @@ func TestNoProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
 		c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff, Trace: New(Config{})})
-		want(t, err, nil)
-		want(t, c.Do(t.Context(), "a", func(context.Context) error { return nil }), nil)
-		want(t, c.Close(), nil)
+		check.OK(t, err)
+		check.OK(t, c.Do(t.Context(), "a", func(context.Context) error { return nil }))
+		check.OK(t, c.Close())
 	})
 }
 

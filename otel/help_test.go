@@ -17,6 +17,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 	"example.com/redlock/redlocktrace"
@@ -62,9 +63,7 @@ func (l *lab) open(cfg redlock.Config) *redlock.Client {
 	}
 	cfg.Trace = l.trace
 	c, err := redlock.New(cfg)
-	if err != nil {
-		l.t.Fatalf("New: %v", err)
-	}
+	check.OK(l.t, err, "New")
 	l.t.Cleanup(func() { c.Close() })
 	synctest.Wait()
 	return c
@@ -74,9 +73,7 @@ func (l *lab) open(cfg redlock.Config) *redlock.Client {
 func (l *lab) lock(ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
 	l.t.Helper()
 	hold, err := c.Lock(ctx, name)
-	if err != nil {
-		l.t.Fatalf("Lock(%q): %v", name, err)
-	}
+	check.OK(l.t, err, "Lock(%q)", name)
 	l.t.Cleanup(func() { runtime.KeepAlive(hold) })
 	return hold
 }
@@ -84,9 +81,7 @@ func (l *lab) lock(ctx context.Context, c *redlock.Client, name string) *redlock
 // unlock is an Unlock that must succeed. It returns when everything was told.
 func (l *lab) unlock(hold *redlock.Hold) {
 	l.t.Helper()
-	if err := hold.Unlock(context.Background()); err != nil {
-		l.t.Fatalf("Unlock: %v", err)
-	}
+	check.OK(l.t, hold.Unlock(context.Background()), "Unlock")
 	synctest.Wait()
 }
 
@@ -128,9 +123,7 @@ func kindOf(m metricdata.Metrics) (kind string, points map[attribute.Set]int64) 
 func (l *lab) collect() []metricdata.Metrics {
 	l.t.Helper()
 	var data metricdata.ResourceMetrics
-	if err := l.reader.Collect(context.Background(), &data); err != nil {
-		l.t.Fatal(err)
-	}
+	check.OK(l.t, l.reader.Collect(context.Background(), &data))
 	return data.ScopeMetrics[0].Metrics
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.opentelemetry.io/otel/codes"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -34,12 +35,11 @@ func TestEnds(t *testing.T) {
 		"lost": {loss: true, act: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			l.lock(t.Context(), c, "a")
-			want(t, second(redlockadmin.Of(c).ForceUnlock(t.Context(), "a")), nil)
+			check.OK(t, second(redlockadmin.Of(c).ForceUnlock(t.Context(), "a")))
 			time.Sleep(time.Minute)
 		}},
 		"lease_over": {act: func(t *testing.T, l *lab) {
-			_, err := l.open(redlock.Config{}).Lock(t.Context(), "a", redlock.Lease(time.Second))
-			want(t, err, nil)
+			check.OK(t, second(l.open(redlock.Config{}).Lock(t.Context(), "a", redlock.Lease(time.Second))))
 			time.Sleep(time.Minute)
 		}},
 	} {
@@ -91,18 +91,16 @@ func TestRenewals(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, l *lab) {
 		c, d := l.open(redlock.Config{}), l.open(redlock.Config{})
 		first := l.lock(t.Context(), c, "a")
-		time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
+		time.AfterFunc(time.Second, func() { check.OK(t, first.Unlock(t.Context())) })
 		hold := l.lock(t.Context(), d, "a") // with a short lease
 		time.Sleep(time.Second)
 		l.expect("after the first renewal", map[string]int64{"renewals{renewal=renew,result=confirmed}": 1, "renewal.duration{renewal=renew}": 1})
-		if n := l.total("renewal.remaining", "}"); n != 0 {
-			t.Errorf("%d renewals tell what was left, want none of a short lease", n)
-		}
+		check.Equal(t, l.total("renewal.remaining", "}"), 0, "renewals of a short lease that tell what was left")
 		time.Sleep(35 * time.Second)
 		if n, low := l.remaining(0.6, 0.7), l.total("renewal.remaining", "}"); n != 3 || low != 3 {
 			t.Errorf("%d of %d renewals had two thirds left, want 3 of 3", n, low)
 		}
-		want(t, hold.Extend(t.Context(), 20*time.Second), nil)
+		check.OK(t, hold.Extend(t.Context(), 20*time.Second))
 		each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
 		time.Sleep(15 * time.Second)
 		l.expect("in an outage", map[string]int64{"renewals{renewal=extend,result=confirmed}": 1})

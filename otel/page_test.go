@@ -2,7 +2,6 @@ package otelredlock
 
 import (
 	"context"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -22,8 +22,7 @@ func TestPage(t *testing.T) {
 		hold := l.lock(t.Context(), a, "a")
 		ctx, cancel := context.WithTimeout(t.Context(), 11*time.Second)
 		defer cancel()
-		_, err := b.Lock(ctx, "a")
-		want(t, err, redlock.ErrTaken)
+		want(t, second(b.Lock(ctx, "a")), redlock.ErrTaken)
 		l.unlock(hold)
 		l.lock(t.Context(), b, "b")
 		keeper := l.open(redlock.Config{Keep: time.Second})
@@ -43,10 +42,8 @@ func TestPage(t *testing.T) {
 			got = append(got, describe(m))
 		}
 		slices.Sort(got)
-		text, err := os.ReadFile("../docs/monitoring.md")
-		want(t, err, nil)
 		var listed []string
-		for _, row := range regexp.MustCompile("(?m)^\\| `(redlock[.a-z]+)` \\| ([^|]*), (\\S+) \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
+		for _, row := range regexp.MustCompile("(?m)^\\| `(redlock[.a-z]+)` \\| ([^|]*), (\\S+) \\| ([^|]*)\\|").FindAllStringSubmatch(check.File(t, "../docs/monitoring.md"), -1) {
 			var attributes []string
 			for _, name := range regexp.MustCompile("`[^`]+`").FindAllString(row[4], -1) {
 				attributes = append(attributes, strings.Trim(name, "`"))

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -21,7 +22,7 @@ func TestSpans(t *testing.T) {
 		a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
 		ctx, request := l.tracers.Tracer("test").Start(t.Context(), "request")
 		first := l.lock(ctx, a, "a")
-		time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
+		time.AfterFunc(time.Second, func() { check.OK(t, first.Unlock(t.Context())) })
 		second := l.lock(ctx, b, "a")
 		time.Sleep(time.Minute)
 		l.unlock(second)
@@ -47,9 +48,7 @@ func TestSpans(t *testing.T) {
 			if span.Parent.SpanID() != request.SpanContext().SpanID() || span.SpanKind != want.kind || span.Status.Code != codes.Unset {
 				t.Errorf("span %d is of kind %v, with status %v, and its parent %v", i, span.SpanKind, span.Status, span.Parent.SpanID())
 			}
-			if long := span.EndTime.Sub(span.StartTime); long != want.long {
-				t.Errorf("span %d lasted %v, want %v", i, long, want.long)
-			}
+			check.Equal(t, span.EndTime.Sub(span.StartTime), want.long, "span %d lasted", i)
 			if owner, token := at(span, keyOwner), at(span, keyToken); owner != want.hold.Owner() || token != fmt.Sprint(want.hold.Token()) {
 				t.Errorf("span %d has owner %s and token %s, want %s and %d", i, owner, token, want.hold.Owner(), want.hold.Token())
 			}
@@ -63,9 +62,7 @@ func TestSpans(t *testing.T) {
 				t.Errorf("the second call has the events %q, want %q among them", &names, want)
 			}
 		}
-		if n := len(holds[1].Events); n != 0 {
-			t.Errorf("the second hold has %d events: renewals that succeed are none", n)
-		}
+		check.Equal(t, len(holds[1].Events), 0, "events of the second hold, whose renewals succeed,")
 	})
 }
 
@@ -77,22 +74,16 @@ func TestLinks(t *testing.T) {
 			bubble(t, Config{}, func(t *testing.T, l *lab) {
 				both := []*redlock.Client{l.open(redlock.Config{}), l.open(redlock.Config{})}
 				first := l.lock(t.Context(), both[0], "a")
-				time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
+				time.AfterFunc(time.Second, func() { check.OK(t, first.Unlock(t.Context())) })
 				l.unlock(l.lock(t.Context(), both[clients-1], "a"))
 				hold, calls := l.named("redlock.hold")[0], l.named("redlock.lock")
-				if hold.Parent.SpanID() != calls[0].SpanContext.SpanID() {
-					t.Errorf("the hold's parent is %v, want the call", hold.Parent)
-				}
+				check.Equal(t, hold.Parent.SpanID(), calls[0].SpanContext.SpanID(), "the hold's parent")
 				var got []string
 				for _, link := range calls[1].Links {
 					got = append(got, link.Attributes[0].Value.AsString())
-					if link.SpanContext.SpanID() != hold.SpanContext.SpanID() {
-						t.Errorf("a link leads elsewhere than to the first hold")
-					}
+					check.Equal(t, link.SpanContext.SpanID(), hold.SpanContext.SpanID(), "where a link leads")
 				}
-				if want := "waited_for handed_off_by"; strings.Join(got, " ") != want {
-					t.Errorf("links %q, want %q", got, want)
-				}
+				check.Equal(t, strings.Join(got, " "), "waited_for handed_off_by", "links")
 			})
 		})
 	}
@@ -105,12 +96,10 @@ func TestNoLinkAcrossPrograms(t *testing.T) {
 		ours, theirs := l.open(redlock.Config{}), newLab(t, l.fleet, Config{}).open(redlock.Config{})
 		l.unlock(l.lock(t.Context(), ours, "a"))
 		hold := l.lock(t.Context(), theirs, "a")
-		time.AfterFunc(time.Second, func() { want(t, hold.Unlock(t.Context()), nil) })
+		time.AfterFunc(time.Second, func() { check.OK(t, hold.Unlock(t.Context())) })
 		l.unlock(l.lock(t.Context(), ours, "a"))
 		call := l.named("redlock.lock")[1]
-		if len(call.Links) != 0 {
-			t.Errorf("the call has the links %v, want none", call.Links)
-		}
+		check.Equal(t, len(call.Links), 0, "links of the call")
 		named := ""
 		for _, event := range call.Events {
 			for _, a := range event.Attributes {
@@ -119,9 +108,7 @@ func TestNoLinkAcrossPrograms(t *testing.T) {
 				}
 			}
 		}
-		if named != hold.Owner() {
-			t.Errorf("the call names %q as the holder, want %q", named, hold.Owner())
-		}
+		check.Equal(t, named, hold.Owner(), "the holder that the call names")
 	})
 }
 
@@ -136,9 +123,7 @@ func TestPassed(t *testing.T) {
 		t.Errorf("%d names, and %d in their order, want %d", n, len(p.order), mostPassed)
 	}
 	last := 3*mostPassed - 1
-	if got := p.last[place{name: fmt.Sprint(last % (2 * mostPassed))}].token; got != int64(last) {
-		t.Errorf("the token of the last hold is %d, want %d", got, last)
-	}
+	check.Equal(t, p.last[place{name: fmt.Sprint(last % (2 * mostPassed))}].token, int64(last), "the token of the last hold")
 	for i, at := range p.order {
 		if _, there := p.last[at]; !there {
 			t.Fatalf("place %d of the order is not in the map", i)
@@ -154,10 +139,8 @@ func TestNothingStays(t *testing.T) {
 			l.unlock(l.lock(t.Context(), a, "a"))
 			l.lock(t.Context(), a, "a")
 			go b.Lock(t.Context(), "a") // until b is closed
-			_, err := b.TryLock(t.Context(), "a")
-			want(t, err, redlock.ErrTaken)
-			_, err = b.Lock(t.Context(), "b", redlock.Lease(time.Second))
-			want(t, err, nil)
+			want(t, second(b.TryLock(t.Context(), "a")), redlock.ErrTaken)
+			check.OK(t, second(b.Lock(t.Context(), "b", redlock.Lease(time.Second))))
 			time.Sleep(2 * time.Second)
 			if calls, holds, clients, callback := l.kept(); calls != 1 || holds == 0 || clients != 2 || !callback {
 				t.Errorf("%d calls, %d holds, %d clients, callback: %t: there is too little to forget", calls, holds, clients, callback)
@@ -172,9 +155,7 @@ func TestNothingStays(t *testing.T) {
 			if calls, holds, clients, callback := l.kept(); calls != 0 || holds != 0 || clients != 0 || callback {
 				t.Errorf("%d calls, %d holds, %d clients are left, callback: %t", calls, holds, clients, callback)
 			}
-			if n := l.total("master.state", "}") + l.total("hold.count", "}") + l.total("waiter.count", "}"); n != 0 {
-				t.Errorf("gauges still show %d", n)
-			}
+			check.Equal(t, l.total("master.state", "}")+l.total("hold.count", "}")+l.total("waiter.count", "}"), 0, "what gauges still show")
 		}
 	})
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -29,9 +28,7 @@ type dashboard struct {
 // grafana reads the dashboard, and puts values in the place of variables as Grafana does.
 func grafana(t *testing.T) (d dashboard) {
 	t.Helper()
-	text, err := os.ReadFile("../grafana/redlock.json")
-	check.OK(t, err)
-	check.OK(t, json.Unmarshal(text, &d))
+	check.OK(t, json.Unmarshal([]byte(check.File(t, "../grafana/redlock.json")), &d))
 	values := []string{"$__rate_interval", "1m", "$__range", "15m"}
 	for _, v := range d.Templating.List {
 		values = append(values, "$"+v.Name, ".*")
@@ -78,10 +75,7 @@ func TestDashboard(t *testing.T) {
 func asked(t *testing.T, by, expr string, names map[string]bool) {
 	t.Helper()
 	parsed, err := parser.ParseExpr(expr)
-	if err != nil {
-		t.Errorf("%s: %v", by, err)
-		return
-	}
+	check.OK(t, err, "%s", by)
 	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
 		if s, ok := node.(*parser.VectorSelector); ok && !names[s.Name] {
 			t.Errorf("%s asks for %s, which nobody measures", by, s.Name)

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestRun: the program serves what it does, until it is interrupted.
 func TestRun(t *testing.T) {
 	free, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	address := free.Addr().String()
 	free.Close()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -35,9 +35,7 @@ func TestRun(t *testing.T) {
 		}
 	}
 	interrupt()
-	if err := <-ended; err != nil {
-		t.Errorf("interrupted, it returned %v", err)
-	}
+	check.OK(t, <-ended, "run, interrupted")
 }
 
 // get returns what a server answers, "" if it does not.

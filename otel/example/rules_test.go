@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"os"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,12 +20,8 @@ import (
 // rules reads ../alerts.yaml as Prometheus does.
 func rules(t *testing.T) (all []rulefmt.Rule) {
 	t.Helper()
-	text, err := os.ReadFile("../alerts.yaml")
-	check.OK(t, err)
-	groups, errs := rulefmt.Parse(text, false, model.LegacyValidation)
-	for _, err := range errs {
-		t.Errorf("alerts.yaml: %v", err)
-	}
+	groups, errs := rulefmt.Parse([]byte(check.File(t, "../alerts.yaml")), false, model.LegacyValidation)
+	check.OK(t, errors.Join(errs...), "alerts.yaml")
 	for _, group := range groups.Groups {
 		all = append(all, group.Rules...)
 	}
@@ -54,10 +50,8 @@ func (tp *tape) fires(t *testing.T, rule rulefmt.Rule) bool {
 // TestAlertsAreDocumented: docs/monitoring.md has a section for each alert, and for nothing else, and the
 // alert's runbook leads there.
 func TestAlertsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/monitoring.md")
-	check.OK(t, err)
 	documented := map[string]bool{}
-	for _, heading := range regexp.MustCompile(`(?m)^### (Redlock\w+)$`).FindAllStringSubmatch(string(page), -1) {
+	for _, heading := range regexp.MustCompile(`(?m)^### (Redlock\w+)$`).FindAllStringSubmatch(check.File(t, "../../docs/monitoring.md"), -1) {
 		documented[heading[1]] = true
 	}
 	for _, rule := range rules(t) {
@@ -65,9 +59,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 			t.Errorf("docs/monitoring.md has no section %s", rule.Alert)
 		}
 		delete(documented, rule.Alert)
-		if want := "docs/monitoring.md#" + strings.ToLower(rule.Alert); rule.Annotations["runbook"] != want {
-			t.Errorf("%s: runbook %q, want %q", rule.Alert, rule.Annotations["runbook"], want)
-		}
+		check.Equal(t, rule.Annotations["runbook"], "docs/monitoring.md#"+strings.ToLower(rule.Alert), "runbook of %s", rule.Alert)
 		for _, name := range []string{"summary", "description"} {
 			if rule.Annotations[name] == "" {
 				t.Errorf("%s has no %s", rule.Alert, name)

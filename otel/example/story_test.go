@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	otelredlock "example.com/redlock/otel"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -32,9 +33,7 @@ func record(t *testing.T, cfg redlock.Config, f func(*scene)) *tape {
 	tp := new(tape)
 	synctest.Test(t, func(t *testing.T) {
 		provider, handler, err := telemetry()
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		s := &scene{t: t, ctx: ctx, tape: tp, handler: handler, fleet: redlocktest.Start(t, 5)}
 		for i, m := range s.fleet.Masters() {
@@ -58,9 +57,7 @@ func (s *scene) open(cfg redlock.Config) *redlock.Client {
 	s.t.Helper()
 	cfg.Trace = s.trace
 	client, err := redlock.New(cfg)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	check.OK(s.t, err)
 	s.t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -102,9 +99,7 @@ func (s *scene) sleep(d time.Duration) {
 func (s *scene) lock(c *redlock.Client, name string) *redlock.Hold {
 	s.t.Helper()
 	hold, err := c.Lock(s.ctx, name)
-	if err != nil {
-		s.t.Fatalf("Lock(%q): %v", name, err)
-	}
+	check.OK(s.t, err, "Lock(%q)", name)
 	s.holds = append(s.holds, hold)
 	return hold
 }
@@ -129,9 +124,7 @@ func story(s *scene) {
 	}
 	s.wait(3 * time.Minute)
 	for _, hold := range []*redlock.Hold{reader, permit} {
-		if err := hold.Unlock(s.ctx); err != nil {
-			s.t.Fatal(err)
-		}
+		check.OK(s.t, hold.Unlock(s.ctx))
 	}
 	s.harm(1, (*redlocktest.Master).Kill)
 	s.wait(2 * time.Minute)
