@@ -103,7 +103,7 @@ func TestNoLinkAcrossPrograms(t *testing.T) {
 		named := ""
 		for _, event := range call.Events {
 			for _, a := range event.Attributes {
-				if a.Key == keyHolder {
+				if a.Key == keyHolder && named == "" { // a later look may meet the call's own entry
 					named = a.Value.AsString()
 				}
 			}
