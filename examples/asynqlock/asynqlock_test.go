@@ -12,6 +12,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"example.com/redlock/examples/asynqlock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
@@ -28,9 +29,7 @@ func start(t *testing.T) (queue asynq.RedisClientOpt, process func() *redlock.Cl
 	}
 	return asynq.RedisClientOpt{Addr: masters[0]}, func() *redlock.Client {
 		client, err := redlock.New(redlock.Config{Masters: masters, Lease: 5 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: redlock.GuardOff}) // these masters are new
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		t.Cleanup(func() { client.Close() })
 		return client
 	}
@@ -43,9 +42,7 @@ func serve(t *testing.T, queue asynq.RedisClientOpt, mux *asynq.ServeMux) {
 		Concurrency: 4, LogLevel: asynq.FatalLevel, DelayedTaskCheckInterval: 20 * time.Millisecond, TaskCheckInterval: 20 * time.Millisecond,
 		IsFailure: asynqlock.IsFailure, RetryDelayFunc: asynqlock.RetryDelay,
 	})
-	if err := server.Start(mux); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, server.Start(mux))
 	t.Cleanup(server.Shutdown)
 }
 
@@ -83,13 +80,9 @@ func TestOneTaskOfACustomerAtATime(t *testing.T) {
 		}
 	}
 	for range cap(done) {
-		if failures := <-done; failures != 0 {
-			t.Errorf("a task that found its lock taken counts %d failures, want none", failures)
-		}
+		check.Equal(t, <-done, 0, "failures of a task that found its lock taken")
 	}
-	if together != 1 {
-		t.Errorf("%d tasks of a customer were processed at a time, want 1", together)
-	}
+	check.Equal(t, together, 1, "tasks of a customer that were processed at a time")
 }
 
 // The handler's context ends with the lock, with the work not done.
@@ -124,9 +117,7 @@ func TestWhatIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
 		client, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer client.Close()
 		var says error
 		handler := asynqlock.Exclusive(client, (*asynq.Task).Type)(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return says }))
@@ -139,9 +130,7 @@ func TestWhatIsAFailure(t *testing.T) {
 		}
 		for _, name := range []string{"asynq:taken", "asynq:"} {
 			hold, err := client.Lock(t.Context(), name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			check.OK(t, err)
 			defer hold.Unlock(t.Context())
 		}
 		expect("its lock is taken", "taken", false, redlock.ErrTaken)
@@ -201,9 +190,7 @@ func TestOneProcessSchedules(t *testing.T) {
 			leader = tick()
 		}
 		for range 2 {
-			if other := tick(); other != leader {
-				t.Errorf("%s enqueues while %s leads", other, leader)
-			}
+			check.Equal(t, tick(), leader, "who enqueues")
 		}
 		stop[leader]()
 		delete(stop, leader)
@@ -214,16 +201,13 @@ func TestOneProcessSchedules(t *testing.T) {
 // asynq recovers the panic of a handler, whose lock is free then: not only when its lease has ended.
 func TestAPanicUnlocks(t *testing.T) {
 	client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools(), RestartGuard: redlock.GuardOff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer client.Close()
 	handler := asynqlock.Exclusive(client, (*asynq.Task).Type)(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { panic("of the handler") }))
 	func() {
 		defer func() { _ = recover() }()
 		_ = handler.ProcessTask(t.Context(), asynq.NewTask("bill", nil))
 	}()
-	if _, err := client.TryLock(t.Context(), "asynq:bill"); err != nil {
-		t.Errorf("TryLock = %v", err)
-	}
+	_, err = client.TryLock(t.Context(), "asynq:bill")
+	check.OK(t, err, "TryLock")
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -15,9 +16,7 @@ import (
 func newReplica(t *testing.T, fleet *redlocktest.Fleet, log chan<- int64) *replica {
 	t.Helper()
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { client.Close() })
 	job := func(ctx context.Context, token int64) error {
 		log <- token
@@ -46,12 +45,8 @@ func TestHandOver(t *testing.T) {
 		time.Sleep(2 * time.Second) // the second replica waits
 
 		terminate()
-		if err := <-first; err != nil {
-			t.Errorf("run = %v", err)
-		}
-		if done := <-log; done != -old {
-			t.Errorf("the job was not finished: %d, want %d", done, -old)
-		}
+		check.OK(t, <-first, "run")
+		check.Equal(t, <-log, -old, "the end of the job")
 		unlocked := time.Now()
 		fresh := <-log // the next replica's first job, a tick after it began to lead
 		if led := time.Since(unlocked) - time.Minute; led > 50*time.Millisecond {

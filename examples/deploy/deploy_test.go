@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -54,18 +55,12 @@ func TestDeploy(t *testing.T) {
 	var deployments sync.WaitGroup
 	for _, version := range versions {
 		deployments.Go(func() {
-			if code := deploy(t, path, masters, log, "1m", version); code != 0 {
-				t.Errorf("deploy.sh %s ended with %d, want 0", version, code)
-			}
+			check.Equal(t, deploy(t, path, masters, log, "1m", version), 0, "deploy.sh %s ended with", version)
 		})
 	}
 	deployments.Wait()
-	text, err := os.ReadFile(log)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var order, tokens []string
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(check.File(t, log)) {
 		words := strings.Fields(line) // web1 v1 token
 		order, tokens = append(order, words[1]), append(tokens, words[2])
 	}
@@ -78,17 +73,10 @@ func TestDeploy(t *testing.T) {
 
 	// One that does not get its turn in time says so.
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer client.Close()
-	err = client.Do(t.Context(), "deploy:shop", func(context.Context) error {
-		if code := deploy(t, path, masters, log, "100ms", "v5"); code != 75 {
-			t.Errorf("deploy.sh beside another deployment ended with %d, want 75", code)
-		}
+	check.OK(t, client.Do(t.Context(), "deploy:shop", func(context.Context) error {
+		check.Equal(t, deploy(t, path, masters, log, "100ms", "v5"), 75, "deploy.sh beside another deployment ended with")
 		return nil
-	})
-	if err != nil {
-		t.Error(err)
-	}
+	}))
 }

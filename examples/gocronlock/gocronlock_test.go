@@ -10,6 +10,7 @@ import (
 	"github.com/go-co-op/gocron/v2"
 
 	"example.com/redlock/examples/gocronlock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -18,13 +19,9 @@ import (
 func process(t *testing.T, fleet *redlocktest.Fleet, job func(), option func(*redlock.Client) gocron.SchedulerOption) {
 	t.Helper()
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	s, err := gocron.NewScheduler(option(client))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, err := s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(job), gocron.WithName("report")); err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +68,7 @@ func TestOneProcessRunsTheJob(t *testing.T) {
 				time.Sleep(10*time.Minute + 30*time.Second)
 				mu.Lock()
 				defer mu.Unlock()
-				if runs != 10 {
-					t.Errorf("the job ran %d times in ten minutes, want 10", runs)
-				}
+				check.Equal(t, runs, 10, "how often the job ran in ten minutes")
 			})
 		})
 	}
@@ -83,9 +78,7 @@ func TestOneProcessRunsTheJob(t *testing.T) {
 func TestElectorSaysWhyItDoesNotCampaign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		defer client.Close()
 		_, want := client.TryLock(t.Context(), "")
 		leader := gocronlock.Campaign(t.Context(), client, "")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlocktest"
 )
@@ -15,11 +16,7 @@ import (
 // blocks returns the blocks of README.md in a language, in their order.
 func blocks(t *testing.T, language string) (blocks []string) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(check.File(t, "../../README.md"), -1) {
 		blocks = append(blocks, match[1])
 	}
 	if len(blocks) == 0 {
@@ -30,11 +27,7 @@ func blocks(t *testing.T, language string) (blocks []string) {
 
 // The program in README.md is main.go, to the letter.
 func TestReadmeProgram(t *testing.T) {
-	source, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code := blocks(t, "go")[0]; !strings.HasSuffix(string(source), "\n"+code) {
+	if code := blocks(t, "go")[0]; !strings.HasSuffix(check.File(t, "main.go"), "\n"+code) {
 		t.Errorf("README.md shows another program than main.go:\n%s", code)
 	}
 }
@@ -42,13 +35,9 @@ func TestReadmeProgram(t *testing.T) {
 // The program takes the lock and gives it back.
 func TestRun(t *testing.T) {
 	fleet := redlocktest.Start(t, 5)
-	if err := run(t.Context(), fleet.URLs()...); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, run(t.Context(), fleet.URLs()...))
 	for _, master := range fleet.Masters() {
-		if holder := master.Holder("orders:42"); holder != "" {
-			t.Errorf("%s still has the lock, of %s", master.Name(), holder)
-		}
+		check.Equal(t, master.Holder("orders:42"), "", "the holder at %s", master.Name())
 	}
 }
 
@@ -56,14 +45,10 @@ func TestRun(t *testing.T) {
 // grant nothing for their first half minute, and then on the three that are left.
 func TestReadmeCommands(t *testing.T) {
 	server, err := redisserver.Find() // and redis-cli is beside it
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if _, err := exec.LookPath("redis-server"); err != nil { // on Debian it may have another name
 		folder := t.TempDir()
-		if err := os.Symlink(server, filepath.Join(folder, "redis-server")); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Symlink(server, filepath.Join(folder, "redis-server")))
 		t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 	}
 	start, fewer, stop := blocks(t, "sh")[0], blocks(t, "sh")[1], blocks(t, "sh")[2]
@@ -86,17 +71,9 @@ func TestReadmeCommands(t *testing.T) {
 // The commands in README.md make a module of one's own use the checkout.
 func TestReadmeModule(t *testing.T) {
 	checkout, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "main.go"), source, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, os.WriteFile(filepath.Join(folder, "main.go"), []byte(check.File(t, "main.go")), 0o600))
 	use := strings.ReplaceAll(blocks(t, "sh")[3], "../redlock", checkout)
 	shell := exec.CommandContext(t.Context(), "sh", "-e")
 	shell.Dir = folder

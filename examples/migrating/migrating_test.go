@@ -3,7 +3,6 @@ package migrating
 import (
 	"context"
 	"math"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -137,19 +137,9 @@ func takeSetNX(rdb *redis.Client) func(context.Context, string) (old, error) {
 
 // The page shows the functions in pieces.
 func TestMigratingShowsThis(t *testing.T) {
-	source, err := os.ReadFile("migrating_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile("../../docs/migrating.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, code, _ := strings.Cut(string(source), "to the letter.\n\n")
+	_, code, _ := strings.Cut(check.File(t, "migrating_test.go"), "to the letter.\n\n")
 	code, _, _ = strings.Cut(code, "// The page shows")
 	for _, piece := range regexp.MustCompile(`(?ms)^((//.*?\n)*(func|type|var|const) .*?^[)}]\n|(//[^\n]*\n)*const [^\n]*\n)`).FindAllString(code, -1) {
-		if !strings.Contains(string(page), piece) {
-			t.Errorf("docs/migrating.md does not show\n%s", piece)
-		}
+		check.Shows(t, "../../docs/migrating.md", piece)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/go-redsync/redsync/v4/redis/redigo"
 	"github.com/redis/go-redis/v9"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -62,14 +63,8 @@ type process struct {
 func newProcess(t *testing.T, fleet *redlocktest.Fleet, library string) process {
 	t.Helper()
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := client.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	check.OK(t, err)
+	t.Cleanup(func() { check.OK(t, client.Close()) })
 	return process{libraries[library](t, fleet), client}
 }
 
@@ -179,9 +174,7 @@ func TestBothLocksEndTogether(t *testing.T) {
 				}
 				synctest.Wait() // a release may still be on its way to one of them
 				for _, master := range fleet.Masters() {
-					if holder := master.Holder("lock:orders:42"); holder != "" {
-						t.Errorf("%s still has the new lock, of %s", master.Name(), holder)
-					}
+					check.Equal(t, master.Holder("lock:orders:42"), "", "the holder of the new lock at %s", master.Name())
 				}
 			})
 		})
@@ -194,21 +187,15 @@ func TestSameNameInTwoLibraries(t *testing.T) {
 	fleet, ctx := redlocktest.Start(t, 3), t.Context()
 	ours := newProcess(t, fleet, "redsync").client
 	mutex := newRedsync(fleet).NewMutex("orders:42")
-	if err := mutex.TryLockContext(ctx); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, mutex.TryLockContext(ctx))
 	_, err := ours.Lock(ctx, "orders:42")
-	if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "the key is no lock: it holds a string") {
-		t.Errorf("Lock beside redsync's = %v, want ErrNoQuorum and why", err)
-	}
+	check.Says(t, err, "the key is no lock: it holds a string", "Lock beside redsync's")
 	if ok, err := mutex.UnlockContext(ctx); !ok || err != nil {
 		t.Errorf("redsync's Unlock = %v, %v", ok, err)
 	}
 
 	hold, err := ours.Lock(ctx, "orders:42")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	var taken *redsync.ErrTaken
 	if err := mutex.TryLockContext(ctx); !errors.As(err, &taken) {
 		t.Errorf("redsync's TryLock beside ours = %v, want ErrTaken", err)
@@ -217,7 +204,5 @@ func TestSameNameInTwoLibraries(t *testing.T) {
 	if err == nil || errors.Is(err, redislock.ErrNotObtained) || !strings.Contains(err.Error(), "WRONGTYPE") {
 		t.Errorf("bsm's Obtain beside ours = %v, want WRONGTYPE", err)
 	}
-	if err := hold.Unlock(ctx); err != nil {
-		t.Errorf("Unlock = %v: the others have touched the lock", err)
-	}
+	check.OK(t, hold.Unlock(ctx), "Unlock: the others have touched the lock")
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -20,21 +19,8 @@ import (
 func TestStory(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	if err := run(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := anyTokens(out.String()); !strings.Contains(anyTokens(string(readme)), got) {
-		t.Errorf("not in README.md:\n%s", got)
-	}
-}
-
-// anyTokens replaces the tokens in text, which are microseconds of the wall clock.
-func anyTokens(text string) string {
-	return regexp.MustCompile(`\b\d{15,16}\b`).ReplaceAllString(text, "TOKEN")
+	check.OK(t, run(t.Context(), &out))
+	check.Shows(t, "../README.md", out.String())
 }
 
 // Put finds the hold's token in the context, and sends nothing if there is none.
@@ -51,13 +37,9 @@ func TestPut(t *testing.T) {
 		token = redlock.Token(ctx)
 		return errors.Join(publish(ctx, objects, "first"), publish(ctx, objects, "second"))
 	})
-	if err != nil {
-		t.Fatalf("two Puts under one hold = %v, want nil", err)
-	}
+	check.OK(t, err, "two Puts under one hold")
 	got, err := objects.send(t.Context(), http.MethodHead, objectName, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	if seen := got.header.Get(tokenMetadata); seen != strconv.FormatInt(token, 10) || token == 0 {
 		t.Errorf("the bucket has seen token %s, want %d", seen, token)
 	}
@@ -67,9 +49,7 @@ func TestPut(t *testing.T) {
 func newClient(t *testing.T) *redlock.Client {
 	t.Helper()
 	client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -124,9 +104,7 @@ func TestOvertaken(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			check.OK(t, err)
 		})
 	}
 }

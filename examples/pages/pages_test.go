@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 )
 
@@ -34,12 +35,8 @@ type step struct {
 // A file is a block of Go behind a line that ends with its name: `main.go`:
 func stepsOf(t *testing.T, page string) (steps []step) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../../docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
 	files := map[string]string{}
-	blocks := regexp.MustCompile("(?ms)(\\S+)?\\s*^```(\\w+)\n(.*?)^```$|^## ([^\n]*)$").FindAllStringSubmatch(string(text), -1)
+	blocks := regexp.MustCompile("(?ms)(\\S+)?\\s*^```(\\w+)\n(.*?)^```$|^## ([^\n]*)$").FindAllStringSubmatch(check.File(t, filepath.Join("../../docs", page)), -1)
 	under := ""
 	for _, b := range blocks {
 		if b[4] != "" {
@@ -67,18 +64,12 @@ var ports = regexp.MustCompile(`\b(700\d|8080)\b`)
 func follow(t *testing.T, steps []step) {
 	t.Helper()
 	server, err := redisserver.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	work, bin := t.TempDir(), t.TempDir()
 	for name, to := range map[string]string{filepath.Join(work, "redlock"): root, filepath.Join(bin, "redis-server"): server} {
-		if err := os.Symlink(to, name); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, os.Symlink(to, name))
 	}
 	build := exec.Command("go", "build", "-o", filepath.Join(bin, "redlock"), ".")
 	build.Dir = filepath.Join(root, "cmd", "redlock")
@@ -90,9 +81,7 @@ func follow(t *testing.T, steps []step) {
 		return ports.ReplaceAllStringFunc(text, func(port string) string {
 			if free[port] == "" {
 				listener, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
+				check.OK(t, err)
 				defer listener.Close()
 				_, free[port], _ = net.SplitHostPort(listener.Addr().String())
 			}
@@ -123,19 +112,13 @@ func follow(t *testing.T, steps []step) {
 		}
 	})
 	file, err := os.Create(filepath.Join(bin, "output")) // not a pipe, which daemons would keep open
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer file.Close()
 	shell.Stdout, shell.Stderr = file, file
 	if err := shell.Run(); err != nil {
 		t.Errorf("the page ends with %v", err)
 	}
-	out, err := os.ReadFile(file.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
-	rest := string(out)
+	rest := check.File(t, file.Name())
 	for i, s := range steps {
 		got, behind, ok := strings.Cut(rest, fmt.Sprintf("%s %d\n", end, i))
 		if rest = behind; !ok {
@@ -176,17 +159,13 @@ func TestGettingStarted(t *testing.T) {
 	follow(t, steps)
 	// The service of the last steps is the example.
 	for _, name := range []string{"main.go", "handler.go"} {
-		file, err := os.ReadFile("../service/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
 		last := ""
 		for _, s := range steps {
 			if text, ok := s.files[name]; ok {
 				last = text
 			}
 		}
-		if last != string(file) {
+		if last != check.File(t, "../service/"+name) {
 			t.Errorf("examples/service/%s is not what the page shows", name)
 		}
 	}

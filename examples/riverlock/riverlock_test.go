@@ -17,6 +17,7 @@ import (
 	_ "modernc.org/sqlite"
 
 	"example.com/redlock/examples/riverlock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -39,21 +40,15 @@ func customer(job *rivertype.JobRow) string {
 // open returns a client of River with a database of its own.
 func open(t *testing.T, locks *redlock.Client, work func(context.Context, *river.Job[bill]) error) *river.Client[*sql.Tx] {
 	t.Helper()
-	expectNoError := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	db, err := sql.Open("sqlite", ":memory:")
-	expectNoError(err)
+	check.OK(t, err)
 	t.Cleanup(func() { db.Close() })
 	db.SetMaxOpenConns(1)
 	quiet := slog.New(slog.DiscardHandler)
 	migrator, err := rivermigrate.New(riversqlite.New(db), &rivermigrate.Config{Logger: quiet})
-	expectNoError(err)
+	check.OK(t, err)
 	_, err = migrator.Migrate(t.Context(), rivermigrate.DirectionUp, nil)
-	expectNoError(err)
+	check.OK(t, err)
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(work))
 	client, err := river.NewClient(riversqlite.New(db), &river.Config{
@@ -61,8 +56,8 @@ func open(t *testing.T, locks *redlock.Client, work func(context.Context, *river
 		FetchCooldown: 20 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
 		Middleware: []rivertype.Middleware{&riverlock.Exclusive{Client: locks, Key: customer}},
 	})
-	expectNoError(err)
-	expectNoError(client.Start(t.Context()))
+	check.OK(t, err)
+	check.OK(t, client.Start(t.Context()))
 	t.Cleanup(func() { _ = client.Stop(context.Background()) })
 	return client
 }
@@ -91,9 +86,7 @@ func TestOneJobOfACustomerAtATime(t *testing.T) {
 	}
 	for range 2 {
 		locks, err := redlock.New(redlock.Config{Masters: masters, RestartGuard: redlock.GuardOff}) // these masters are new
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 		t.Cleanup(func() { locks.Close() })
 		client := open(t, locks, work)
 		for i := range cap(done) / 2 {
@@ -103,28 +96,21 @@ func TestOneJobOfACustomerAtATime(t *testing.T) {
 		}
 	}
 	for range cap(done) {
-		if attempt := <-done; attempt != 1 {
-			t.Errorf("a job that found its lock taken is at attempt %d, want 1", attempt)
-		}
+		check.Equal(t, <-done, 1, "the attempt of a job that found its lock taken")
 	}
-	if together != 1 {
-		t.Errorf("%d jobs of a customer were worked at a time, want 1", together)
-	}
+	check.Equal(t, together, 1, "jobs of a customer that were worked at a time")
 }
 
 // River recovers the panic of a worker, whose lock is free then: not only when its lease has ended.
 func TestAPanicUnlocks(t *testing.T) {
 	locks, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools(), RestartGuard: redlock.GuardOff})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer locks.Close()
 	exclusive := riverlock.Exclusive{Client: locks, Key: func(*rivertype.JobRow) string { return "bill" }}
 	func() {
 		defer func() { _ = recover() }()
 		_ = exclusive.Work(t.Context(), nil, func(context.Context) error { panic("of the worker") })
 	}()
-	if _, err := locks.TryLock(t.Context(), "river:bill"); err != nil {
-		t.Errorf("TryLock = %v", err)
-	}
+	_, err = locks.TryLock(t.Context(), "river:bill")
+	check.OK(t, err, "TryLock")
 }

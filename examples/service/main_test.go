@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -19,9 +20,7 @@ func newClient(t *testing.T, fleet *redlocktest.Fleet, config redlock.Config) *r
 	t.Helper()
 	config.Pools = fleet.Pools()
 	client, err := redlock.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -40,33 +39,21 @@ func TestShip(t *testing.T) {
 		replica := newHandler(newClient(t, fleet, redlock.Config{}), ship)
 		other := newClient(t, fleet, redlock.Config{})
 
-		if got := call(t, replica, "POST", "/orders/42/ship"); got.Code != http.StatusOK {
-			t.Errorf("ship = %d, want 200", got.Code)
-		}
+		check.Equal(t, call(t, replica, "POST", "/orders/42/ship").Code, http.StatusOK, "ship")
 		hold, err := other.Lock(t.Context(), "orders:42")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, err)
 
 		began := time.Now()
 		got := call(t, replica, "POST", "/orders/42/ship")
 		if got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "2" {
 			t.Errorf("ship while it is locked = %d, Retry-After %q, want 503 and 2", got.Code, got.Header().Get("Retry-After"))
 		}
-		if waited := time.Since(began).Round(100 * time.Millisecond); waited != budget {
-			t.Errorf("it waited for %v, want the budget of %v", waited, budget)
-		}
-		if got := call(t, replica, "DELETE", "/orders/42"); got.Code != http.StatusConflict {
-			t.Errorf("cancel while it is locked = %d, want 409", got.Code)
-		}
+		check.Equal(t, time.Since(began).Round(100*time.Millisecond), budget, "it waited for")
+		check.Equal(t, call(t, replica, "DELETE", "/orders/42").Code, http.StatusConflict, "cancel while it is locked")
 
 		time.AfterFunc(budget/2, func() { _ = hold.Unlock(context.Background()) })
-		if got := call(t, replica, "POST", "/orders/42/ship"); got.Code != http.StatusOK {
-			t.Errorf("ship, unlocked within the budget = %d, want 200", got.Code)
-		}
-		if got := call(t, replica, "DELETE", "/orders/42"); got.Code != http.StatusOK {
-			t.Errorf("cancel = %d, want 200", got.Code)
-		}
+		check.Equal(t, call(t, replica, "POST", "/orders/42/ship").Code, http.StatusOK, "ship, unlocked within the budget")
+		check.Equal(t, call(t, replica, "DELETE", "/orders/42").Code, http.StatusOK, "cancel")
 	})
 }
 
@@ -86,9 +73,7 @@ func TestGuarded(t *testing.T) {
 			t.Errorf("ready = %d %s, want 503 and why", got.Code, got.Body)
 		}
 		time.Sleep(30 * time.Second)
-		if got := call(t, replica, "GET", "/ready"); got.Code != http.StatusOK {
-			t.Errorf("ready = %d %s, want 200", got.Code, got.Body)
-		}
+		check.Equal(t, call(t, replica, "GET", "/ready").Code, http.StatusOK, "ready")
 	})
 }
 
@@ -97,9 +82,7 @@ func TestGuarded(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ctx, terminate := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, listener, redlock.Config{Pools: fleet.Pools()}) }()
@@ -121,13 +104,7 @@ func TestShutdown(t *testing.T) {
 		}
 	}
 	terminate()
-	if got := <-code; got != http.StatusOK {
-		t.Errorf("the request that was being served got %d, want 200", got)
-	}
-	if err := <-ended; err != nil {
-		t.Errorf("run = %v", err)
-	}
-	if holder := fleet.Master(0).Holder("orders:42"); holder != "" {
-		t.Errorf("%s still has the lock", holder)
-	}
+	check.Equal(t, <-code, http.StatusOK, "the request that was being served got")
+	check.OK(t, <-ended, "run")
+	check.Equal(t, fleet.Master(0).Holder("orders:42"), "", "who still has the lock")
 }

@@ -5,33 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"example.com/redlock/internal/check"
 )
 
 // The story prints what ../README.md shows. In a bubble, its lease of a second takes no time.
 func TestStory(t *testing.T) {
 	var out strings.Builder
 	synctest.Test(t, func(t *testing.T) {
-		if err := run(t.Context(), &out); err != nil {
-			t.Fatal(err)
-		}
+		check.OK(t, run(t.Context(), &out))
 	})
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := anyTokens(out.String()); !strings.Contains(anyTokens(string(readme)), got) {
-		t.Errorf("not in README.md:\n%s", got)
-	}
-}
-
-// anyTokens replaces the tokens in text, which are microseconds of the wall clock.
-func anyTokens(text string) string {
-	return regexp.MustCompile(`\b\d{15,16}\b`).ReplaceAllString(text, "TOKEN")
+	check.Shows(t, "../README.md", out.String())
 }
 
 // calls are what the row checks a token for.
@@ -63,9 +50,7 @@ func TestToken(t *testing.T) {
 			for call, do := range calls {
 				t.Run(first+"/"+call+"/"+tt.name, func(t *testing.T) {
 					accounts := newAccounts(t)
-					if err := touch(t.Context(), accounts, account, seen); err != nil {
-						t.Fatal(err)
-					}
+					check.OK(t, touch(t.Context(), accounts, account, seen))
 					err := do(t.Context(), accounts, account, tt.token)
 					if !errors.Is(err, tt.want) {
 						t.Fatalf("%s = %v, want %v", call, err, tt.want)
@@ -97,16 +82,10 @@ func TestUntouched(t *testing.T) {
 func newAccounts(t *testing.T) *Accounts {
 	t.Helper()
 	db, err := openDB()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() { db.Close() })
 	accounts, err := NewAccounts(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := accounts.Open(t.Context(), account, 0); err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
+	check.OK(t, accounts.Open(t.Context(), account, 0))
 	return accounts
 }

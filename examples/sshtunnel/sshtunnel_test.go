@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -29,18 +30,12 @@ func open(tunnel *ssh.Client, masters ...string) (*redlock.Client, error) {
 func TestLockThroughSSH(t *testing.T) {
 	tunnel, freeze := startSSH(t)
 	client, err := open(tunnel, redlocktest.Start(t, 3).URLs()...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	hold, err := client.Lock(ctx, "orders:42")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := hold.Unlock(ctx); err != nil {
-		t.Error(err)
-	}
+	check.OK(t, err)
+	check.OK(t, hold.Unlock(ctx))
 
 	// A tunnel that hangs costs a timeout, whatever its connections wait for.
 	freeze()
@@ -64,19 +59,13 @@ func TestLockThroughSSH(t *testing.T) {
 func startSSH(t *testing.T) (client *ssh.Client, freeze func()) {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	signer, err := ssh.NewSignerFromKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	server := &ssh.ServerConfig{NoClientAuth: true}
 	server.AddHostKey(signer)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	defer listener.Close()
 	frozen, over := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -95,9 +84,7 @@ func startSSH(t *testing.T) (client *ssh.Client, freeze func()) {
 		}
 	}()
 	client, err = ssh.Dial("tcp", listener.Addr().String(), &ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check.OK(t, err)
 	t.Cleanup(func() {
 		close(over)
 		client.Close()
