@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -22,20 +21,21 @@ type entry struct {
 	since    time.Time
 }
 
-// newEntry makes an entry for what a caller wants whose context is ctx. owner enters it again, or
-// the entry itself if that is nil.
-func (s *set) newEntry(ctx context.Context, w want, owner any) *entry {
-	e := &entry{set: s, owner: owner}
-	if w.permits == 0 {
-		e.name = w.name
+// request returns what is asked of the masters for w, and the entry that it is for. The owner of ctx enters it again, or
+// the entry itself if there is none.
+func (s *set) request(ctx context.Context, w want) (*entry, multilock.Request) {
+	e, req := &entry{set: s, owner: ownerOf(ctx)}, w.req
+	req.Wait, req.Owner, req.Entry = w.wait, e.owner, e
+	if req.Permits == 0 {
+		e.name = req.Key
 	}
-	if owner == nil {
+	if e.owner == nil {
 		e.owner = e
 	}
 	e.self[0] = e
 	e.ctx.parts = e.self[:]
 	e.ctx.open(ctx, w.bind, e)
-	return e
+	return e, req
 }
 
 // Ended implements [multilock.Entry].
@@ -52,11 +52,7 @@ func (e *entry) cause() error {
 	return outward(e.hold.Load().Check())
 }
 
-// locked is what became of a request for e: its Hold, if it was granted. When that is garbage, so that nobody
-// can unlock e any more, leaked is called.
-//
-// Neither e nor its lock refers to the Hold, nor do their contexts; otherwise it would live as
-// long as the lock is renewed.
+// locked is what became of a request for e: its Hold, if it was granted.
 func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
 	if err != nil {
 		e.ctx.cancel(err)
@@ -64,25 +60,24 @@ func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
 	}
 	e.since = time.Now()
 	e.hold.Store(hold)
-	h := &Hold{of: e}
-	h.leak = runtime.AddCleanup(h, (*entry).leaked, e)
-	return h, nil
+	return newHold(&e.ctx), nil
 }
 
-// leaked notes that nobody can unlock e any more.
+// leaked notes that nobody can unlock the parts of w any more.
 //
-// It is tempting to unlock it here. But work under its context may still be going on: whoever
+// It is tempting to unlock them here. But work under their context may still be going on: whoever
 // dropped the Hold may have kept the context. So the lock ends as if its masters could not be
 // reached: with its validity, when the context says that it is lost, before another client can have
-// it. That costs the others one lease, once. The entry counts until then, even when the lock's
+// it. That costs the others one lease, once. The entries count until then, even when the lock's
 // other Holds are unlocked.
 //
 // It runs in a goroutine of the runtime, outside the synctest bubble that the client may be in. So
 // it must touch no channel and no timer, and uses the time for the log only.
-func (e *entry) leaked() {
-	hold := e.hold.Load()
-	if hold.Orphan(e) {
-		e.set.cfg.Logger.WarnContext(e.ctx.values, "redlock: Hold is garbage without Unlock", "name", hold.Name(), "owner", hold.Owner(),
-			"held", time.Since(e.since).Round(time.Millisecond))
+func leaked(w *window) {
+	for _, e := range w.parts {
+		if hold := e.hold.Load(); hold.Orphan(e) {
+			e.set.cfg.Logger.WarnContext(e.ctx.values, "redlock: Hold is garbage without Unlock", "name", hold.Name(), "owner", hold.Owner(),
+				"held", time.Since(e.since).Round(time.Millisecond))
+		}
 	}
 }

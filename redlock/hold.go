@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"time"
+
+	"example.com/redlock/multilock"
 )
 
 // Hold is a lock that the caller holds. Each successful Lock returns a Hold of its own, to be
@@ -16,24 +18,16 @@ import (
 //
 // A Hold must not be copied. One that no call returned has ended, and its methods say so.
 type Hold struct {
-	of   held
+	of   *window         // nil: no call returned it
 	leak runtime.Cleanup // what is to happen when the Hold is garbage
 }
 
-// its returns what h is of.
-func (h *Hold) its() held {
-	if h.of == nil {
-		return unmade{}
-	}
-	return h.of
-}
-
 // Name returns the name that is locked.
-func (h *Hold) Name() string { return h.its().about().Name() }
+func (h *Hold) Name() string { return h.about().Name() }
 
 // Owner returns the owner as the masters know it, "uuid:rN", or "uuid:kN" under Config.Keep. No two
 // locks have the same one, unless the second was kept.
-func (h *Hold) Owner() string { return h.its().about().Owner() }
+func (h *Hold) Owner() string { return h.about().Owner() }
 
 // Context returns a context for the work that the lock protects. It ends when the lock does, and not with the
 // context that was passed to Lock, which bounds only the wait; in [Client.Do], one context ends with either. It has the
@@ -45,7 +39,7 @@ func (h *Hold) Owner() string { return h.its().about().Owner() }
 //
 // Code that has the context works under the lock, and does not hold it: a Lock of the same name under it returns
 // ErrHeld. See [Hold.Enter].
-func (h *Hold) Context() context.Context { return h.its().window() }
+func (h *Hold) Context() context.Context { return h.of.made() }
 
 // Token returns the fencing token: a positive number that does not change while the lock is held,
 // that no other hold of the name has, and that is larger for each later hold. A resource that
@@ -60,29 +54,36 @@ func (h *Hold) Context() context.Context { return h.its().window() }
 // Cost: none if the masters agree at once, as they do unless one of them missed earlier holds;
 // otherwise one round trip in Lock, rarely more.
 // Source: docs/how-it-works.md, "Fencing token".
-func (h *Hold) Token() int64 { return h.its().about().Token() }
+func (h *Hold) Token() int64 { return h.about().Token() }
 
 // Until returns the instant at which the hold's validity ends, by the local wall clock. A renewal
 // moves it. Once the hold has ended, Until returns when that was, and no longer changes.
-func (h *Hold) Until() time.Time { return h.its().until() }
+func (h *Hold) Until() (end time.Time) {
+	for i, e := range h.of.made().parts {
+		if until := e.hold.Load().Until(); i == 0 || until.Before(end) {
+			end = until
+		}
+	}
+	return end
+}
 
 // Remaining returns how much validity is left: the lease, minus the time since it was asked for,
 // minus the allowance for clock drift. It is zero once the hold has ended.
 //
 // If an Unlock handed the lock over, it begins with a short lease: at most 0.8 s, 2 s behind a hold of the same client,
 // or 3.2 s in a long queue, plus four round trips. The renewal to its full lease is sent within 20 ms.
-func (h *Hold) Remaining() time.Duration { return h.its().remaining() }
+func (h *Hold) Remaining() time.Duration { return least(h.of, (*multilock.Hold).Remaining) }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
-func (h *Hold) Count() int { return h.its().count() }
+func (h *Hold) Count() int { return least(h.of, (*multilock.Hold).Count) }
 
 // Shared reports whether the hold is a reader's: from a Lock with the option [Shared], or by Downgrade. A
 // Hold that entered a writer's lock is not shared.
-func (h *Hold) Shared() bool { return h.its().about().Shared() }
+func (h *Hold) Shared() bool { return h.about().Shared() }
 
 // Slot returns which slot of its semaphore a permit is, from 0, and below the largest number of
 // [Permits] that any client gives. It is 0 for a lock.
-func (h *Hold) Slot() int { return h.its().about().Slot() }
+func (h *Hold) Slot() int { return h.about().Slot() }
 
 // Extend renews the hold on a majority of the masters, for lease from now. It never shortens the
 // hold. lease is in whole milliseconds, rounded down, and at most Config.MaxLease.
@@ -92,7 +93,7 @@ func (h *Hold) Slot() int { return h.its().about().Slot() }
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Renew".
 func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
-	return outward(h.its().extend(ctx, lease))
+	return h.each(ctx, func(e *entry, ctx context.Context) error { return e.extend(ctx, lease) })
 }
 
 // Downgrade turns a writer's hold into a reader's, as of [Shared], with no moment in between at which
@@ -108,7 +109,7 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // majority. ErrNotHeld: it was unlocked. A permit cannot be downgraded.
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Readers".
-func (h *Hold) Downgrade(ctx context.Context) error { return outward(h.its().downgrade(ctx)) }
+func (h *Hold) Downgrade(ctx context.Context) error { return h.each(ctx, (*entry).downgrade) }
 
 // Unlock gives this hold back. The last Unlock of a lock frees it, and returns when a
 // majority of the masters is known not to have it any more. A ctx that derives from the hold's own ends with the
@@ -121,9 +122,9 @@ func (h *Hold) Downgrade(ctx context.Context) error { return outward(h.its().dow
 //
 // Cost: one round trip, and none where the lock is kept (Config.Keep). Source: docs/how-it-works.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {
-	ctx, cancel := h.its().window().unlocking(ctx)
+	ctx, cancel := h.of.made().unlocking(ctx)
 	defer cancel()
 	h.leak.Stop()
 	runtime.KeepAlive(h) // until here, or it could have leaked in the call that unlocks it
-	return outward(h.its().unlock(ctx))
+	return h.each(ctx, (*entry).unlock)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 )
 
@@ -89,8 +88,8 @@ func (c *Client) take(ctx context.Context, w want) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.permits > 0 || !c.enters(ownerOf(ctx), w.name) {
-		if err := c.admit(ctx, w.op(), w.name); err != nil {
+	if w.req.Permits > 0 || !c.enters(ownerOf(ctx), w.req.Key) {
+		if err := c.admit(ctx, w.op(), w.req.Key); err != nil {
 			return nil, err
 		}
 	}
@@ -109,25 +108,27 @@ func (c *Client) take(ctx context.Context, w want) (*Hold, error) {
 
 // items returns what is to be locked for w: one item for each set of its name. It refuses what cannot begin.
 func (c *Client) items(ctx context.Context, w want) ([]item, error) {
-	if err := c.check(w.name); err != nil {
+	if err := c.check(w.req.Key); err != nil {
 		return nil, err
 	}
-	at := c.at(w.name)
+	at := c.at(w.req.Key)
 	items := make([]item, len(at))
 	for i, s := range at {
 		items[i] = item{s, w}
-		if w.watch {
-			items[i].lease = s.cfg.Lease
+		req := &items[i].req
+		if req.Watch {
+			req.Lease = s.cfg.Lease
 		}
-		if err := s.cfg.checkLease("lease", items[i].lease); err != nil {
+		if err := s.cfg.checkLease("lease", req.Lease); err != nil {
 			return nil, err
 		}
+		req.Lease, req.Limit = req.Lease.Truncate(time.Millisecond), s.cfg.MaxHold
 		if err := s.alreadyHeld(ctx, w); err != nil {
 			return nil, err
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, poll.Fail(w.op(), w.name, poll.Ended(ctx))
+		return nil, poll.Fail(w.op(), w.req.Key, poll.Ended(ctx))
 	}
 	return items, nil
 }
@@ -143,27 +144,4 @@ func (c *Client) check(name string) error {
 func (s *set) lock(ctx context.Context, w want) (*Hold, error) {
 	e, req := s.request(ctx, w)
 	return e.locked(s.masters.Lock(ctx, req))
-}
-
-// request returns what is asked of the masters for w, and the entry that it is for.
-func (s *set) request(ctx context.Context, w want) (*entry, multilock.Request) {
-	owner := ownerOf(ctx)
-	e := s.newEntry(ctx, w, owner)
-	req := s.wish(w)
-	req.Owner, req.Entry = owner, e
-	return e, req
-}
-
-// wish returns what is asked of the masters for w, whoever asks.
-func (s *set) wish(w want) multilock.Request {
-	return multilock.Request{
-		Key:     w.name,
-		Shared:  w.shared,
-		Permits: w.permits,
-		Lease:   w.lease.Truncate(time.Millisecond),
-		Wait:    w.wait,
-		Watch:   w.watch,
-		Limit:   s.cfg.MaxHold,
-		Since:   w.since,
-	}
 }

@@ -1,12 +1,12 @@
 package redlock
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"example.com/redlock/internal/beside"
+	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 )
 
@@ -57,27 +57,13 @@ func (c *Client) lockAll(ctx context.Context, names []string, options []Option, 
 	if err != nil {
 		return nil, err
 	}
-	return newHolds(ctx, false, nil, holds...), nil
+	return &Holds{holds, around(ctx, false, nil, holds...)}, nil
 }
 
 // Holds are several locks that a caller holds together: see [Client.LockAll].
 type Holds struct {
 	holds []*Hold // by the bytes of their names
 	ctx   *window
-}
-
-// newHolds makes one of several holds for a caller whose context is ctx, with which theirs ends if bound
-// is set. e is what that has for an entry, nil where no token could be named.
-func newHolds(ctx context.Context, bound bool, e *entry, holds ...*Hold) *Holds {
-	w := new(window)
-	w.open(ctx, bound, e)
-	for _, h := range holds {
-		part := h.its().window()
-		w.parts = append(w.parts, part.parts...)
-		part.outer.Store(w)
-	}
-	_ = w.Err() // one may have ended before it knew of w
-	return &Holds{holds, w}
 }
 
 // Names returns the names that are locked, in the order of their bytes.
@@ -103,23 +89,10 @@ func (h *Holds) Hold(name string) *Hold {
 // Context returns a context for the work that the locks protect: see [Hold.Context]. It ends with
 // the first of them, with that one's cause. [Token] finds no token in it, since each name has its
 // own.
-func (h *Holds) Context() context.Context { return h.window() }
-
-// window is that of all, or one that has ended, if no call returned h.
-func (h *Holds) window() *window {
-	if h.ctx == nil {
-		return unmade{}.window()
-	}
-	return h.ctx
-}
+func (h *Holds) Context() context.Context { return h.ctx.made() }
 
 // Remaining returns how much validity is left of the lock that ends first: see [Hold.Remaining].
-func (h *Holds) Remaining() time.Duration {
-	if len(h.holds) == 0 {
-		return 0
-	}
-	return slices.MinFunc(h.holds, func(a, b *Hold) int { return cmp.Compare(a.Remaining(), b.Remaining()) }).Remaining()
-}
+func (h *Holds) Remaining() time.Duration { return least(h.ctx, (*multilock.Hold).Remaining) }
 
 // Extend extends all locks, as [Hold.Extend] does. The error joins theirs.
 //
@@ -133,7 +106,7 @@ func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Release".
 func (h *Holds) Unlock(ctx context.Context) error {
-	ctx, cancel := h.window().unlocking(ctx)
+	ctx, cancel := h.ctx.made().unlocking(ctx)
 	defer cancel()
 	return h.each("unlock", func(one *Hold) error { return one.Unlock(ctx) })
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/redlock/clock"
+	"example.com/redlock/multilock"
 	"example.com/redlock/node/script"
 )
 
@@ -76,40 +76,35 @@ func Permits(n int) Option { return Option{permits: &n} }
 
 // want is what a caller wants.
 type want struct {
-	name    string
-	shared  bool // with other readers
-	permits int  // above 0: one of so many
-	watch   bool // the watchdog renews the hold, with the lease of Config
-	lease   time.Duration
-	wait    bool          // until it is free
-	since   clock.Instant // when the caller began to wait for it; zero: not yet
-	bind    bool          // the hold's context ends with the caller's
+	req  multilock.Request // without what is the caller's own
+	wait bool              // until it is free
+	bind bool              // the hold's context ends with the caller's
 }
 
 // wanted returns what a caller wants of name, or why nobody can have that.
 func wanted(name string, options []Option) (want, error) {
-	w := want{name: name, watch: true}
+	req := multilock.Request{Key: name, Watch: true}
 	for _, o := range options {
-		w.shared = w.shared || o.shared
+		req.Shared = req.Shared || o.shared
 		if o.fixed {
-			w.watch, w.lease = false, o.lease
+			req.Watch, req.Lease = false, o.lease
 		}
 		if o.permits == nil {
 			continue
 		}
-		if w.permits = *o.permits; w.permits < 1 || w.permits > script.MaxPermits {
-			return w, fmt.Errorf("redlock: %d permits of %q: a semaphore has 1 to %d", w.permits, name, script.MaxPermits)
+		if req.Permits = *o.permits; req.Permits < 1 || req.Permits > script.MaxPermits {
+			return want{}, fmt.Errorf("redlock: %d permits of %q: a semaphore has 1 to %d", req.Permits, name, script.MaxPermits)
 		}
 	}
-	if w.shared && w.permits > 0 {
-		return w, errors.New("redlock: Shared and Permits do not go together")
+	if req.Shared && req.Permits > 0 {
+		return want{}, errors.New("redlock: Shared and Permits do not go together")
 	}
-	return w, nil
+	return want{req: req}, nil
 }
 
 // op is what its errors say was done.
 func (w *want) op() string {
-	if w.permits > 0 {
+	if w.req.Permits > 0 {
 		return "acquire"
 	}
 	return "lock"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/poll"
 )
 
@@ -37,18 +38,18 @@ func ownerOf(ctx context.Context) any { return ctx.Value(ownerKey{}) }
 // It is tempting to enter the hold. But a context is handed on to whoever works for the holder, so all of them would be
 // inside at once.
 func (s *set) alreadyHeld(ctx context.Context, w want) error {
-	if w.permits > 0 {
+	if w.req.Permits > 0 {
 		return nil
 	}
 	for around := windowOf(ctx); around != nil; around = windowOf(around.values) {
-		e := around.find(s, w.name)
+		e := around.find(s, w.req.Key)
 		switch {
 		case e == nil || e.owner == ownerOf(ctx):
 			continue
-		case e.hold.Load().Shared() && !w.shared:
-			return poll.Fail("lock", w.name, ErrUpgrade)
+		case e.hold.Load().Shared() && !w.req.Shared:
+			return poll.Fail("lock", w.req.Key, ErrUpgrade)
 		}
-		return poll.Fail("lock", w.name, ErrHeld)
+		return poll.Fail("lock", w.req.Key, ErrHeld)
 	}
 	return nil
 }
@@ -64,8 +65,19 @@ func (s *set) alreadyHeld(ctx context.Context, w want) error {
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Re-entry".
 func (h *Hold) Enter(ctx context.Context) (*Hold, error) {
-	entered, err := h.its().enter(ctx)
-	return entered, outward(err)
+	if h.of == nil {
+		return nil, errNoHold
+	}
+	first, err := h.of.parts[0].enter(ctx)
+	if err != nil || len(h.of.parts) == 1 {
+		return first, outward(err)
+	}
+	second, err := h.of.parts[1].enter(ctx)
+	if err != nil {
+		giveBack(ctx, []*Hold{first})
+		return nil, outward(err)
+	}
+	return newPair(ctx, false, first, second), nil
 }
 
 func (e *entry) enter(ctx context.Context) (*Hold, error) {
@@ -78,22 +90,10 @@ func (e *entry) enter(ctx context.Context) (*Hold, error) {
 	case ctx.Err() != nil:
 		return nil, poll.Fail("enter", e.name, poll.Ended(ctx))
 	}
-	again, req := e.set.request(ctx, want{name: e.name, watch: true, lease: e.set.cfg.Lease})
+	cfg := &e.set.cfg
+	again, req := e.set.request(ctx, want{req: multilock.Request{Key: e.name, Watch: true, Lease: cfg.Lease, Limit: cfg.MaxHold}})
 	again.owner = e.owner
 	return again.locked(hold, e.set.masters.Enter(ctx, hold, req))
-}
-
-func (p *pair) enter(ctx context.Context) (*Hold, error) {
-	first, err := p.holds[0].Enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	second, err := p.holds[1].Enter(ctx)
-	if err != nil {
-		giveBack(ctx, []*Hold{first})
-		return nil, err
-	}
-	return newPair(ctx, false, first, second), nil
 }
 
 // Token returns the fencing token of the innermost hold whose context ctx derives from, or zero if

@@ -40,7 +40,7 @@ func (c *Client) inOrder(ctx context.Context, names []string, options []Option) 
 	var items []item
 	for _, name := range names {
 		w, err := wanted(name, options)
-		if err == nil && w.permits > 0 {
+		if err == nil && w.req.Permits > 0 {
 			err = errors.New("redlock: Permits are taken one at a time")
 		}
 		if err != nil {
@@ -97,7 +97,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		giveBack(ctx, holds[first:])
 		rewish(items, holds[:first], true)
 		kept = max(kept, first)
-		items[first].since = cmp.Or(items[first].since, clock.Now())
+		items[first].req.Since = cmp.Or(items[first].req.Since, clock.Now())
 		if holds[first], err = waitFor(ctx, items[:first+1], holds[:first]); err == nil {
 			continue
 		}
@@ -119,11 +119,11 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 // for that holds nothing meanwhile.
 func reach(ctx context.Context, items []item, holds []*Hold) error {
 	for _, it := range items {
-		if it.set == items[0].set && it.set == items[len(items)-1].set || it.masters.All.Unready(it.op(), it.name) == nil {
+		if it.set == items[0].set && it.set == items[len(items)-1].set || it.masters.All.Unready(it.op(), it.req.Key) == nil {
 			continue
 		}
 		giveBack(ctx, holds)
-		if err := it.masters.All.Reach(ctx, it.op(), it.name); err != nil {
+		if err := it.masters.All.Reach(ctx, it.op(), it.req.Key); err != nil {
 			return it.named(err)
 		}
 	}
@@ -139,7 +139,7 @@ func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err 
 	for slices.Contains(holds, nil) {
 		now := make(map[*set][]int)
 		for i, it := range items {
-			if holds[i] != nil || i > 0 && items[i-1].name == it.name && holds[i-1] == nil {
+			if holds[i] != nil || i > 0 && items[i-1].req.Key == it.req.Key && holds[i-1] == nil {
 				continue
 			}
 			now[it.set] = append(now[it.set], i)
@@ -205,7 +205,7 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 // lease or Config.MaxHold allows would be used up by the wait, and the caller would start over, behind all others.
 func rewish(items []item, holds []*Hold, waits bool) {
 	for i, h := range holds {
-		e, req := h.of.(*entry), items[i].wish(items[i].want)
+		e, req := h.of.parts[0], items[i].req
 		if waits {
 			req.Watch, req.Limit = true, 0
 		}
@@ -217,8 +217,8 @@ func rewish(items []item, holds []*Hold, waits bool) {
 // renews them later.
 func refill(ctx context.Context, items []item, holds []*Hold) {
 	for i, h := range holds {
-		if it := items[i]; !it.watch && h.Remaining() < it.lease/2 {
-			_ = h.Extend(ctx, it.lease) // or what is left has to do
+		if it := items[i]; !it.req.Watch && h.Remaining() < it.req.Lease/2 {
+			_ = h.Extend(ctx, it.req.Lease) // or what is left has to do
 		}
 	}
 }
@@ -226,7 +226,7 @@ func refill(ctx context.Context, items []item, holds []*Hold) {
 // named returns the error of a lock with its name.
 func (it *item) named(err error) error {
 	if err == ErrClosed {
-		return poll.Fail(it.op(), it.name, err)
+		return poll.Fail(it.op(), it.req.Key, err)
 	}
 	return err
 }

@@ -1,8 +1,11 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
+
+	"example.com/redlock/multilock"
 )
 
 // window is the context of an entry, or of several: it ends with the first of them, for its cause. It
@@ -15,6 +18,43 @@ type window struct {
 	entry  *entry          // whose token Token returns, nil where no token could be named
 	parts  []*entry
 	outer  atomic.Pointer[window] // of several that it is a part of, nil if there is none
+}
+
+// made is w, or a window that has ended, and has no parts, if there is none.
+func (w *window) made() *window {
+	if w != nil {
+		return w
+	}
+	w = new(window)
+	w.open(context.Background(), false, nil)
+	w.cancel(errNoHold)
+	return w
+}
+
+// around makes the context of several holds for a caller whose context is ctx, with which it ends if bound is set. e is
+// whose token it has, nil where no token could be named.
+func around(ctx context.Context, bound bool, e *entry, holds ...*Hold) *window {
+	w := new(window)
+	w.open(ctx, bound, e)
+	for _, h := range holds {
+		w.parts = append(w.parts, h.of.parts...)
+		h.of.outer.Store(w)
+	}
+	_ = w.Err() // one may have ended before it knew of w
+	return w
+}
+
+// least is the least that of says of any part of w, zero if there is none.
+func least[T cmp.Ordered](w *window, of func(*multilock.Hold) T) (least T) {
+	if w == nil {
+		return least
+	}
+	for i, e := range w.parts {
+		if told := of(e.hold.Load()); i == 0 || told < least {
+			least = told
+		}
+	}
+	return least
 }
 
 // open makes w the context of its parts for a caller whose context is ctx, which it ends with if bound
