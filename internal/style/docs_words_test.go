@@ -102,37 +102,6 @@ func TestPagesForReadersNameNoCode(t *testing.T) {
 	}
 }
 
-// habits are what nobody would say whose language this is.
-var habits = []struct{ now, better string }{
-	{`forth and back`, "back and forth"},
-	{`\b(are|is|was|were|be|been|being) told( [^a]|[^\w ])`, "is notified, learns, finds out"}, // but "told apart"
-	{`\btold in time\b`, "its context is cancelled before …"},
-	{`(^|[.:;|*] ?)Who ([a-z]+s|may|can)\b[^?.]*[.,|]`, "a client that …"},
-	{`\b(and|but|so|if|since|that|where),? who (comes|waits|tries|looks|asks|leaves)\b`, "a client that …"},
-	{`\b(runs?|ran|enters?|in|works?|working|lives?) beside\b|\bbeside (another|the) (holder|reader|writer)\b`, "at the same time as"},
-	{`[Ww]aiting costs nothing`, "it costs N script calls every 200 to 400 ms for each client and name"},
-	{`\bcannot be told\b`, "cannot be checked"},
-	{`\bthe dear(er|est)? one\b`, "the expensive one"},
-	{`\b(take|takes|took|get|gets) (several|a) names?\b`, "lock several names; get the lock"},
-	{`\bwithout a word\b`, "silently"},
-	{`\bwhat is well\b`, "healthy"},
-}
-
-// TestEnglish finds the habits that a pattern can find.
-func TestEnglish(t *testing.T) {
-	for _, page := range append(pages(t), "CHANGELOG.md") {
-		if slices.Contains(generated, page) {
-			continue
-		}
-		text := strings.Join(strings.Fields(strings.Join(proseLines(read(t, page)), " ")), " ")
-		for _, h := range habits {
-			if at := regexp.MustCompile(h.now).FindStringIndex(text); at != nil {
-				t.Errorf("%s: %q is not what an English speaker would write; better: %s", page, text[max(0, at[0]-20):min(len(text), at[1]+20)], h.better)
-			}
-		}
-	}
-}
-
 // TestNamedPages: the pages and sections that code, errors and alerts name are there.
 //
 //	Source: docs/how-it-works.md, "Acquire" and "Waiting".

@@ -5,8 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"path"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,19 +63,5 @@ func TestRoomsStayApart(t *testing.T) {
 	}
 	if seen < 80 {
 		t.Errorf("only %d files were found, this test looks in the wrong place", seen)
-	}
-}
-
-// TestScripts: each command of a lock is one script, and there are seven; uses is that of the clients. The others are parts of them.
-func TestScripts(t *testing.T) {
-	var called []string
-	for _, name := range files(t) {
-		if path.Ext(name) == ".lua" && path.Dir(name) == "node/script" && regexp.MustCompile(`(?m)^-- Called (for|by) `).MatchString(read(t, name)) {
-			called = append(called, strings.TrimSuffix(path.Base(name), ".lua"))
-		}
-	}
-	slices.Sort(called)
-	if want := []string{"acquire", "enter", "force", "inspect", "raise", "release", "renew", "uses"}; !slices.Equal(called, want) {
-		t.Errorf("the scripts are %v, want %v", called, want)
 	}
 }

@@ -102,14 +102,14 @@ type pkg struct {
 // list runs go list -json for one system and decodes the packages it names.
 func list(t *testing.T, goos string, args ...string) []pkg {
 	t.Helper()
-	return listIn(t, ".", append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0"), args...)
+	return listWith(t, []string{"GOOS=" + goos, "CGO_ENABLED=0"}, args...)
 }
 
-// listIn runs go list -json in the folder of a module.
-func listIn(t *testing.T, folder string, env []string, args ...string) (pkgs []pkg) {
+// listWith runs go list -json with settings of the environment.
+func listWith(t *testing.T, env []string, args ...string) (pkgs []pkg) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Doc,Export,Standard,Imports,Module"}, args...)...)
-	command.Dir, command.Env = folder, env
+	command.Env = append(os.Environ(), env...)
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
 	out, err := command.Output()
