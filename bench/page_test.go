@@ -50,12 +50,6 @@ func TestTable(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
-	for want, v := range map[string]float64{"0": 0, "0.0021": 0.00214, "0.049": 0.049, "1.50": 1.5, "10": 10, "14.3": 14.26, "1234": 1234.5, "501049": 501049} {
-		check.Equal(t, number(v), want, "number(%v)", v)
-	}
-}
-
 // A run replaces the sections of its own scenarios, and no others.
 func TestPageInParts(t *testing.T) {
 	alone, one, two := trial{scenario: "uncontended", setting: "1"}, trial{scenario: "frozen", setting: "1"}, trial{scenario: "frozen", setting: "2"}

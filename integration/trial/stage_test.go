@@ -5,18 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -173,27 +168,6 @@ func TestAgainAndAgain(t *testing.T) {
 	})
 }
 
-// again tries until it succeeds, or for as long as it may.
-func TestAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		err := again(t.Context(), 3*second, func() error {
-			if n++; n < 5 {
-				return errors.New("not yet")
-			}
-			return nil
-		})
-		if err != nil || n != 5 {
-			t.Errorf("again = %v after %d tries, want success after 5", err, n)
-		}
-		start := time.Now()
-		never := errors.New("never")
-		if err := again(t.Context(), 3*second, func() error { return never }); err != never || time.Since(start) != 3*second {
-			t.Errorf("again = %v after %v, want %v after 3s", err, time.Since(start), never)
-		}
-	})
-}
-
 // seeds is of how many plans each property is tested.
 const seeds = 100
 
@@ -228,18 +202,6 @@ func count(plan Plan) map[string]int {
 		}
 	}
 	return n
-}
-
-func TestSameSeedSamePlan(t *testing.T) {
-	_, a := planned(7, 10*time.Minute, 5)
-	_, b := planned(7, 10*time.Minute, 5)
-	_, c := planned(8, 10*time.Minute, 5)
-	if !reflect.DeepEqual(a, b) {
-		t.Error("two plans of seed 7 differ")
-	}
-	if reflect.DeepEqual(a, c) {
-		t.Error("the plans of seeds 7 and 8 are the same")
-	}
 }
 
 // Ten minutes have more than two hundred faults, each kind several times. A minute has most kinds.
@@ -329,26 +291,4 @@ func TestNoMajorityForgets(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestFewClients: a single kind of fault falls on no more clients than there are.
-func TestFewClients(t *testing.T) {
-	for _, kind := range Kinds() {
-		NewSinglePlan(Config{Seed: 1, Lasts: time.Minute, Masters: 5, Clients: 2, Lease: 3 * time.Second}, kind, 3)
-	}
-}
-
-// TestTrialBeginsAnew: what an earlier trial wrote in the same folder is no part of a trial.
-func TestTrialBeginsAnew(t *testing.T) {
-	cfg, plan := planned(1, time.Minute, 3)
-	cfg.Out = t.TempDir()
-	old := filepath.Join(cfg.Out, "parts", "c1.jsonl")
-	check.OK(t, os.MkdirAll(filepath.Dir(old), 0o755))
-	check.OK(t, os.WriteFile(old, nil, 0o600))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // before it starts a master
-	_, _ = Run(ctx, cfg, plan, io.Discard)
-	if _, err := os.Stat(old); err == nil {
-		t.Error("the part is still there")
-	}
 }

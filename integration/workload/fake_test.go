@@ -75,7 +75,6 @@ type fakeHold struct {
 	name   string
 	ctx    context.Context
 	until  time.Time
-	enter  func() (Hold, bool, error)
 	extend func() error
 	unlock func() error
 	end    context.CancelCauseFunc
@@ -97,12 +96,7 @@ func (h *fakeHold) Context() context.Context {
 func (h *fakeHold) Extend(context.Context) error    { return maybe(h.extend) }
 func (h *fakeHold) Downgrade(context.Context) error { return nil }
 
-func (h *fakeHold) Enter(ctx context.Context, _ bool) (Hold, bool, error) {
-	if h.enter == nil {
-		return h, true, ctx.Err()
-	}
-	return h.enter()
-}
+func (h *fakeHold) Enter(ctx context.Context, _ bool) (Hold, bool, error) { return h, true, ctx.Err() }
 
 func (h *fakeHold) Unlock(context.Context) error {
 	if h.end != nil {

@@ -12,25 +12,6 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// The watcher looks too, for a caller that is in a call for long, but not at what is about to be unlocked.
-func TestWatcherLooks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
-		hd := f.grant(&fakeHold{name: "a", ctx: t.Context(), until: time.Now().Add(9 * time.Second)})
-		time.Sleep(time.Second + look/2)
-		one := hd.top()
-		hd.release(one)
-		f.watchers.Wait()
-		if hd.see(one) {
-			t.Error("a look is recorded at what is being unlocked")
-		}
-		looks := f.of(history.Alive)
-		if want := int(time.Second / look); len(looks) != want {
-			t.Errorf("%d looks in %v, want %d", len(looks), time.Second, want)
-		}
-	})
-}
-
 func TestLost(t *testing.T) {
 	tests := map[string]struct {
 		before func(f *fixture, hd *held, lose func())
@@ -252,57 +233,6 @@ func TestLooksOften(t *testing.T) {
 		}
 		if long == 0 {
 			t.Error("no hold lasted to its end: nothing was shown")
-		}
-	})
-}
-
-// One that enters again is granted another hold if the first had ended, and gives it back.
-func TestEnterAnother(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
-		h := &fakeHold{name: "a", ctx: t.Context(), until: time.Now().Add(time.Second)}
-		h.enter = func() (Hold, bool, error) { return valid("a"), false, nil }
-		hd := f.grant(h)
-		f.caller(1).enter(hd)
-		grants := f.of(history.Granted)
-		if len(grants) != 2 || grants[1].Hold == grants[0].Hold || grants[1].Call != 2 {
-			t.Errorf("grants are %+v, want two holds, the second by call 2", grants)
-		}
-		calls := f.of(history.Called)
-		if e := calls[len(calls)-1]; e.Do != history.Unlock || e.Hold != grants[1].Hold {
-			t.Errorf("the last call is %+v, want an unlock of hold %d", e, grants[1].Hold)
-		}
-		hd.slot = 1
-		if f.caller(1).enter(hd); len(f.of(history.Called)) != len(calls) {
-			t.Error("a permit was entered")
-		}
-		hd.release(hd.top())
-		f.watchers.Wait()
-	})
-}
-
-// A reader's hold that is entered to write is a mistake of the library.
-func TestNoUpgrade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
-		h := &fakeHold{name: readWrite, ctx: t.Context(), until: time.Now().Add(time.Second)}
-		h.enter = func() (Hold, bool, error) { return h, true, nil }
-		hd := f.grant(h)
-		hd.shared = true
-		c := f.caller(1)
-		for range 20 {
-			c.enter(hd)
-		}
-		for _, one := range hd.handles {
-			hd.release(one)
-		}
-		f.watchers.Wait()
-		calls := f.of(history.Called)
-		for i, e := range f.of(history.Returned) {
-			wrong := e.Do == history.Enter && !calls[i].Shared
-			if (e.Err == history.Unknown) != wrong {
-				t.Errorf("call %d, %s, shared %v: recorded as %q", e.Call, e.Do, calls[i].Shared, e.Err)
-			}
 		}
 	})
 }

@@ -3,7 +3,6 @@ package workload
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"slices"
@@ -198,41 +197,6 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// A call that never returns holds up the end only for so long. The audit finds the goroutine.
-func TestHungCall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hang := make(chan struct{})
-		f := newFixture(t, &fake{lock: func(context.Context, string) (Hold, error) {
-			<-hang
-			return nil, errTaken
-		}})
-		input, wait := start(t, f)
-		time.Sleep(20 * time.Second)
-		at := f.rec.Now()
-		input.Close()
-		wait()
-		if took := f.rec.Now() - at; took > lastWaits+lastCalls+settle {
-			t.Errorf("the end took %v, want at most %v", took, lastWaits+lastCalls+settle)
-		}
-		if n := len(f.of(history.Called)) - len(f.of(history.Returned)); n != f.cfg.Callers {
-			t.Errorf("%d calls have not returned, want %d", n, f.cfg.Callers)
-		}
-		if e := f.one(history.Audited); e.Goroutines < f.cfg.Callers || e.Text == "" {
-			t.Errorf("left are %d goroutines, %q, want at least %d and what they do", e.Goroutines, e.Text, f.cfg.Callers)
-		}
-		close(hang)
-	})
-}
-
-// A socket that is left open is found.
-func TestSockets(t *testing.T) {
-	before := sockets()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check.OK(t, err)
-	defer l.Close()
-	check.Equal(t, sockets(), before+1, "sockets")
-}
-
 // countdown is a context that ends after so many looks.
 type countdown struct {
 	context.Context
@@ -295,32 +259,5 @@ func TestWork(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// A refused write is Stale, and a register that does not answer Unreached.
-func TestRegisterFails(t *testing.T) {
-	f := newFixture(t, &fake{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	check.OK(t, err)
-	server := register.Serve(l, history.NewRecorder(new(bytes.Buffer), "register", f.rec.Now))
-	defer server.Close()
-	c := f.caller(1)
-	c.registers = register.NewClient(server.Addr())
-	defer c.registers.Close()
-	hd := f.grant(valid("a"))
-	defer hd.release(hd.top())
-	if _, err := c.registers.Do(register.Request{Do: history.Writing, Who: "c2", Hold: 1, Name: "a", Token: hd.token + 1, Value: 5}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.register(hd, history.Writing, 0, 1); !errors.Is(err, register.ErrStale) || f.last(history.Returned).Err != history.Stale {
-		t.Errorf("a write with an old token: %v, recorded as %q", err, f.last(history.Returned).Err)
-	}
-	if v, err := c.register(hd, history.Reading, 0, 0); v != 5 || err != nil || f.last(history.Returned).Value != 5 {
-		t.Errorf("read %d, %v, recorded %+v, want 5", v, err, f.last(history.Returned))
-	}
-	server.Close()
-	if _, err := c.register(hd, history.PlainReading, 0, 0); err == nil || f.last(history.Returned).Err != history.Unreached {
-		t.Errorf("without a server: %v, recorded as %q", err, f.last(history.Returned).Err)
 	}
 }

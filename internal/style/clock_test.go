@@ -35,7 +35,6 @@ var realTime = map[string]string{
 	"integration TestRedissonBesideUs":                 "has others wait for a while; tells how fast the machine was",
 	"integration/fleet TestHarm":                       "how long a master is occupied, at least",
 	"integration/fleet TestClocks":                     "what a clock shows, between looks at ours before and after",
-	"integration/fleet TestSweep":                      "a container that ended a second ago",
 	"integration/wire TestCloseBehindAFullWindow":      "a bound of a minute",
 	"integration/wire TestLose":                        "what is lost takes longer, at least",
 	"integration/wire TestStreamUnderFaults":           "how long faults last, at least",

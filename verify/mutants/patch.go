@@ -65,11 +65,6 @@ func (c catcher) shown() string {
 	return fmt.Sprintf("`%s` (%s)", c.name(), c.pkg)
 }
 
-// quick reports whether make test has it as well.
-func (c catcher) quick() bool {
-	return !strings.HasSuffix(c.name(), "Long") && !strings.HasPrefix(c.pkg, "integration")
-}
-
 const folder = "verify/mutants/patches"
 
 // readPatches reads the patches of the module at root whose names match wanted.
