@@ -137,7 +137,12 @@ func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 		for _, id := range f.trace {
 			keys = append(keys, f.store.key(id))
 		}
-		newWorker(k).retrace(keys, func(step int, w *World, happened []string) { w.tell(to, k, step, happened) })
+		newWorker(k).retrace(keys, func(step int, happened []string) {
+			fmt.Fprintf(to, "  %d\n", step)
+			for _, line := range happened {
+				fmt.Fprintf(to, "    %s\n", line)
+			}
+		})
 	}
 	return ok
 }
@@ -171,7 +176,7 @@ func (w *World) noteText(format string, args ...any) {
 	}
 }
 
-var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off", "count", "wanted"}
+var commands = [...]string{ask: "ask", release: "release", raise: "raise", renew: "renew", count: "count"}
 
 var outcomes = [...]string{"unsent", "unknown", "error", "no", "yes"}
 
@@ -192,8 +197,9 @@ func name(o twin.Owner) string {
 // holderName names who has a lock.
 func holderName(h attempt.Holder) string { return name(whose(h &^ attempt.Keeps)) }
 
+// String tells of a command.
 func (x *Message) String() string {
-	s := fmt.Sprintf("%s %s", kinds[x.Kind], name(x.Owner))
+	s := fmt.Sprintf("%s %s", commands[x.Kind], name(x.Owner))
 	switch x.Kind {
 	case ask:
 		s += fmt.Sprintf(" #%d %v", x.Round, x.Command)
@@ -204,10 +210,6 @@ func (x *Message) String() string {
 		if x.Next != 0 {
 			s += fmt.Sprintf(" and enter %s #%d", name(x.Next), x.Round)
 		}
-	case wanted:
-		return fmt.Sprintf("%s is wanted", name(x.Owner))
-	case handOff:
-		s += fmt.Sprintf(" #%d", x.Round)
 	case raise, renew, count:
 		s += fmt.Sprintf(" (%d)", x.Round)
 	}
@@ -216,13 +218,6 @@ func (x *Message) String() string {
 	}
 	if x.Token > 1 {
 		s += fmt.Sprintf(" token %d", x.Token)
-	}
-	if x.Channel == down {
-		s += ": "
-		s += outcomes[x.Outcome]
-		if x.Holder != 0 {
-			s += fmt.Sprintf(", %s has it for %d", holderName(x.Holder), x.Left/millis(1))
-		}
 	}
 	return s
 }
@@ -311,28 +306,4 @@ func (w *World) master(k *Case, m int) string {
 		fmt.Fprintf(&s, "guarded for %d, ", p.Guard-w.Now)
 	}
 	return strings.TrimSuffix(s.String(), ", ")
-}
-
-// tell writes a step of a trace.
-func (w *World) tell(to io.Writer, k *Case, step int, happened []string) {
-	fmt.Fprintf(to, "  %d\n", step)
-	for _, line := range happened {
-		fmt.Fprintf(to, "      %s\n", line)
-	}
-	var now []string
-	for c := range k.Callers {
-		now = append(now, w.caller(k, c))
-	}
-	for name := range k.Masters {
-		for m := range k.Masters {
-			if int(w.Masters[m].Name) == name {
-				now = append(now, fmt.Sprintf("m%d: %s", name, w.master(k, m)))
-			}
-		}
-	}
-	for i := range w.Messages.len() {
-		x := &w.Messages.list[i]
-		now = append(now, fmt.Sprintf("C%d-m%d %v in %d: %v", x.Client, w.Masters[x.Master].Name, x.Channel, x.Due, x))
-	}
-	fmt.Fprintf(to, "    %s\n", strings.Join(now, "\n    "))
 }

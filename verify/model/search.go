@@ -426,7 +426,7 @@ func (x *worker) next(key []byte, emit func(edge)) {
 // retrace tells the way along the keys of a trace. It goes on with the states themselves, not with
 // those that their keys make: so names stay the same. Masters are put in the order that they have
 // there, since callers hear of one after the other.
-func (x *worker) retrace(keys [][]byte, tell func(step int, w *World, happened []string)) {
+func (x *worker) retrace(keys [][]byte, tell func(step int, happened []string)) {
 	w := x.k.first()
 	x.code.write(w)
 	for step, key := range keys {
@@ -441,7 +441,7 @@ func (x *worker) retrace(keys [][]byte, tell func(step int, w *World, happened [
 			next[i].copyTo(w, x.k)
 		}
 		w.arrange(x.k, x.code.order[:x.k.Masters])
-		tell(step, w, w.log)
+		tell(step, w.log)
 		w.log = nil
 	}
 }
