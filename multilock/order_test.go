@@ -20,9 +20,11 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// gate holds up the scripts that a client calls on one of its masters while it is shut, and notes them.
+// gate holds up the scripts that a client calls on one of its masters while it is shut, and notes them. That before
+// the first master holds up who sends first, as well.
 type gate struct {
 	open atomic.Value // a channel: closed while it is open
+	came atomic.Bool  // who sends first
 
 	mu    sync.Mutex
 	calls []string // as they were written
@@ -32,6 +34,7 @@ type gate struct {
 func (g *gate) shut() (open func()) {
 	wait := make(chan struct{})
 	g.open.Store(wait)
+	g.came.Store(false)
 	return func() { close(wait) }
 }
 
@@ -82,6 +85,11 @@ func (fx *fixture) gates(t *testing.T) (*Masters, []*gate) {
 		}}
 	}
 	m := connect(fx.Fleet, pools, node.Config{})
+	m.All.HoldUp = func(at Set) {
+		if at.Has(0) && gates[0].came.CompareAndSwap(false, true) {
+			<-gates[0].open.Load().(chan struct{})
+		}
+	}
 	t.Cleanup(func() { m.Close() })
 	synctest.Wait() // connected
 	return m, gates

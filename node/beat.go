@@ -111,7 +111,7 @@ func (n *Node) beat(l *link) {
 		n.queue = append(n.queue, c)
 	}
 	l.beatDue = true
-	n.wakeWriter()
+	n.Flush()
 }
 
 // checks are the commands that check the connection and the master. See [Activity] for when.

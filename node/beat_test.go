@@ -132,11 +132,10 @@ var faults = []struct {
 	{"says so when asked for its role", func(_ *redlocktest.Master, bend *atomic.Value) { bend.Store("INFO replication") }, script.Unknown, "MISCONF"},
 }
 
-// TestChecksComeBeforeTheFirstVote: after a silence, what happened in it is known before a vote counts,
-// whoever writes the command.
+// TestChecksComeBeforeTheFirstVote: after a silence, what happened in it is known before a vote counts.
 func TestChecksComeBeforeTheFirstVote(t *testing.T) {
 	for _, fault := range faults {
-		for _, commands := range []int{1, 3} { // the first is written directly, the others by the writer
+		for _, commands := range []int{1, 3} {
 			subtest(t, fmt.Sprint(fault.name, ", ", commands), func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				var bend atomic.Value
 				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {

@@ -34,9 +34,7 @@
 // All methods may be called from any goroutine. A Node runs one goroutine that connects and
 // writes, and one that reads while it is connected; a subscription runs two more in the same way.
 // [Node.Close] waits for all of them, but not for functions of the pool that do not heed their
-// context: two calls of those may be left behind. If nothing else is under way, whoever sends a command
-// writes it as well, which saves waking the writer; otherwise commands gather for the writer and
-// share a flush.
+// context: two calls of those may be left behind. Commands gather for the writer, and share a flush.
 //
 // # Errors
 //

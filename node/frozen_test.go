@@ -147,41 +147,30 @@ func (c *stuckConn) Close() error {
 // TestHeldUpWrite: a write that a frozen master holds up needs no deadline of its own. What is written
 // is in flight before, so its time runs out, and the connection is given up.
 func TestHeldUpWrite(t *testing.T) {
-	for _, by := range []string{"the caller", "the writer"} {
-		subtest(t, by, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			var stuck atomic.Bool
-			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-				conn, err := m.Dial(ctx)
-				return redis.NewConn(&stuckConn{Conn: conn, stuck: &stuck, closed: make(chan struct{})}, 0, 0), err
-			}}
-			n := started(t, cfg)
-			var before *pending
-			if by == "the writer" {
-				m.Delay(10 * time.Millisecond)
-				before = send(n, script.Inspect("k")) // so that what follows is queued
-			}
-			stuck.Store(true)
-			held := &pending{sent: time.Now(), done: make(chan struct{})}
-			go n.Send(script.NewOwner("k", id("me:1")).Acquire(lease, 1), held)
-			synctest.Wait()
-			next := send(n, script.Inspect("k"))
-			if before != nil {
-				want(t, "before", before.wait(), script.Done)
-			}
-			got := held.wait()
-			wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
-			check.Equal(t, got.after, timeout, "held up: answered after")
-			if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
-				t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
-			}
-			stuck.Store(false)
-			time.Sleep(givenUp)
-			want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var stuck atomic.Bool
+		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := m.Dial(ctx)
+			return redis.NewConn(&stuckConn{Conn: conn, stuck: &stuck, closed: make(chan struct{})}, 0, 0), err
+		}}
+		n := started(t, cfg)
+		stuck.Store(true)
+		held := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+		synctest.Wait()
+		next := send(n, script.Inspect("k"))
+		got := held.wait()
+		wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
+		check.Equal(t, got.after, timeout, "held up: answered after")
+		if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
+			t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
+		}
+		stuck.Store(false)
+		time.Sleep(givenUp)
+		want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 
-			stuck.Store(true)
-			if took := closed(n); took > timeout {
-				t.Errorf("Close took %v, want %v at most", took, timeout)
-			}
-		})
-	}
+		stuck.Store(true)
+		if took := closed(n); took > timeout {
+			t.Errorf("Close took %v, want %v at most", took, timeout)
+		}
+	})
 }

@@ -15,11 +15,9 @@ type link struct {
 	peer
 	process Process
 	guarded bool  // until it is noticed that guardEnds has passed
-	words   []any // room for a command that is written: of whoever writes
+	words   []any // room for a command that is written
 
 	// The rest is guarded by Node.mu.
-	writing    bool             // somebody writes to conn
-	crowded    bool             // the writer found more than one call when it wrote last
 	inFlight   fifo[*call]      // written, or about to be, and not answered
 	resends    []unackedRelease // of earlier connections, not written yet
 	lastAnswer clock.Instant

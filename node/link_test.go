@@ -113,35 +113,6 @@ func TestAnswerToNothing(t *testing.T) {
 	})
 }
 
-// slowReturn is a connection whose Flush returns a while after the master has the commands, and
-// has answered them: the caller was preempted.
-type slowReturn struct {
-	*bentConn
-	by time.Duration
-}
-
-func (s slowReturn) Flush() error {
-	err := s.bentConn.Flush()
-	time.Sleep(s.by)
-	return err
-}
-
-// A connection that is given up for an answer is replaced at once, also if that comes while the caller who
-// wrote the command is still at it.
-func TestGivenUpWhileACallerWrites(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		const by = 10 * time.Millisecond
-		cfg.Pool = withWrappedConns(withBentConns(cfg.Pool, new(bendRules)), func(c redis.Conn) redis.Conn { return slowReturn{c.(*bentConn), by} })
-		n := started(t, cfg)
-		synctest.Wait()
-		m.FlushScripts()
-		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Failed, "NOSCRIPT")
-		got := sendAndWait(n, script.Inspect("k"))
-		want(t, "inspect again", got, script.Done)
-		check.Equal(t, got.after, 3*by, "inspect again: answered after") // the handshake
-	})
-}
-
 // load asks a master for locks and gives them back, more than it can.
 type load struct {
 	n       *Node

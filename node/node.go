@@ -132,8 +132,7 @@ func (n *Node) Send(cmd *script.Command, to Receiver) {
 	n.Flush()
 }
 
-// Queue is Send of a command that others follow at once: it is not written before Flush is called, so
-// that all are written together.
+// Queue is Send of a command that others follow at once: Flush has all of them written, together.
 func (n *Node) Queue(cmd *script.Command, to Receiver) {
 	n.mu.Lock()
 	why := n.queueLocked(cmd, to)
@@ -142,6 +141,9 @@ func (n *Node) Queue(cmd *script.Command, to Receiver) {
 		to.Answer(n.cfg.Index, script.Answer{Outcome: script.Unsent, Err: why})
 	}
 }
+
+// Flush has written what is queued.
+func (n *Node) Flush() { wake(n.wake) }
 
 // queueLocked queues cmd, or returns why the master gets none.
 func (n *Node) queueLocked(cmd *script.Command, to Receiver) (why error) {
@@ -200,14 +202,12 @@ func (n *Node) Close() {
 		patience *= 2
 	}
 	n.mu.Unlock()
-	n.wakeWriter()
+	n.Flush()
 	deadline := time.AfterFunc(patience, n.cancel)
 	n.running.Wait()
 	deadline.Stop()
 	n.cfg.Registry.remove(n)
 }
-
-func (n *Node) wakeWriter() { wake(n.wake) }
 
 // wake sends on c, unless nobody has taken what was sent last.
 func wake(c chan<- struct{}) {

@@ -67,7 +67,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		n.pace.rested()
 	}
 	if full || empty && (n.state != up || n.closing) {
-		n.wakeWriter() // the writer waits for this
+		n.Flush() // the writer waits for this
 	}
 	if slices.Contains(checks[:], c.cmd) {
 		return n.checkedLocked(l, due, c, reply, refusal)

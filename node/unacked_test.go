@@ -93,17 +93,6 @@ func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// A caller does not write ahead of releases that are to be sent again.
-func TestResentReleasesGoFirst(t *testing.T) {
-	n := &Node{state: up, link: new(link)}
-	check.Equal(t, n.canWriteDirectlyLocked(), true, "a caller may write where nothing waits")
-	n.link.resends = make([]unackedRelease, 1)
-	check.Equal(t, n.canWriteDirectlyLocked(), false, "a caller may write ahead of a release")
-	n.unacked.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil))
-	n.link.resends = nil
-	check.Equal(t, n.canWriteDirectlyLocked(), false, "a caller may write ahead of one that is yet to be taken")
-}
-
 // TestUnackedReleasesEndWithTheLease: what was released longer ago than the longest lease has expired.
 func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {

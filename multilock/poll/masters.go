@@ -36,6 +36,7 @@ type Masters struct {
 	Nodes   []*node.Node
 	Log     *slog.Logger
 	Witness *witness.Witness // nil but in tests
+	HoldUp  func(at Set)     // may hold up who sends a command to those masters; nil but in tests
 
 	timed atomic.Bool // see KnowsTime
 
@@ -129,6 +130,9 @@ func (m *Masters) Send(cmd *script.Command, at Set, to node.Receiver) {
 // Those that are down come first: they answer at once that they got nothing, so that a vote which the
 // others decide claims nothing there.
 func (m *Masters) Deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
+	if m.HoldUp != nil {
+		m.HoldUp(at)
+	}
 	if m.Witness != nil {
 		to = m.Witness.Sending(cmd, at, to)
 	}
