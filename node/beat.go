@@ -57,8 +57,8 @@ func (n *Node) longestSilence() time.Duration {
 }
 
 // putChecksFirstLocked puts the checks in front of batch, to be sent now.
-func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) []*call {
-	var first [len(checks)]*call
+func (n *Node) putChecksFirstLocked(l *link, batch []call, now clock.Instant) []call {
+	var first [len(checks)]call
 	for i, cmd := range checks {
 		first[i] = n.newCallLocked(cmd, nil)
 	}

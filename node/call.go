@@ -16,27 +16,9 @@ type call struct {
 	withheld error         // why it only enters the queue; nil: it does what was wanted
 }
 
-// maxFree bounds the calls that are kept for reuse.
-const maxFree = 1024
-
-func (n *Node) newCallLocked(cmd *script.Command, to Receiver) *call {
-	var c *call
-	if last := len(n.free) - 1; last >= 0 {
-		c, n.free = n.free[last], n.free[:last]
-	} else {
-		c = new(call)
-	}
+func (n *Node) newCallLocked(cmd *script.Command, to Receiver) call {
 	n.calls++
-	c.cmd, c.to, c.number = cmd, to, n.calls
-	return c
-}
-
-// freeCallLocked keeps a call for reuse. It must be in no list any more.
-func (n *Node) freeCallLocked(c *call) {
-	if len(n.free) < maxFree {
-		*c = call{} // so that it keeps nothing alive
-		n.free = append(n.free, c)
-	}
+	return call{cmd: cmd, to: to, number: n.calls}
 }
 
 // delivery is an answer that is delivered once no lock is held, or something to tell then.
@@ -68,13 +50,13 @@ func (n *Node) deliver(due []delivery) {
 
 // abandonLocked ends calls that the master has not answered. It appends a for each to due, and
 // keeps the releases among them.
-func (n *Node) abandonLocked(due []delivery, calls []*call, a script.Answer) []delivery {
-	for _, c := range calls {
+func (n *Node) abandonLocked(due []delivery, calls []call, a script.Answer) []delivery {
+	for i := range calls {
+		c := &calls[i]
 		if c.cmd.Repeats() {
 			n.unacked.add(c)
 		}
 		due = c.answer(due, a)
-		n.freeCallLocked(c)
 	}
 	return due
 }

@@ -125,9 +125,9 @@ func TestABatchIsWrittenAtOnce(t *testing.T) {
 				w.conn = redis.NewConn(conn, 0, 0)
 				n, l := new(Node), &link{wire: w}
 				for range 2 {
-					batch := make([]*call, calls)
+					batch := make([]call, calls)
 					for i := range batch {
-						batch[i] = &call{cmd: script.NewOwner(strings.Repeat("k", length), "me:1").Acquire(lease, 1)}
+						batch[i] = call{cmd: script.NewOwner(strings.Repeat("k", length), "me:1").Acquire(lease, 1)}
 					}
 					n.send(l, batch)
 				}

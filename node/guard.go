@@ -87,7 +87,7 @@ func (n *Node) logUpLocked(l *link) {
 //
 // The guard is checked here, as late as possible, and the answer stays true until the script
 // runs: in the process this connection was made to, which only grows older.
-func (n *Node) applyGuardLocked(due []delivery, l *link, batch []*call) (rest []*call, _ []delivery) {
+func (n *Node) applyGuardLocked(due []delivery, l *link, batch []call) (rest []call, _ []delivery) {
 	left := time.Duration(0)
 	if l.guarded {
 		left = l.guardLeft()
@@ -102,6 +102,7 @@ func (n *Node) applyGuardLocked(due []delivery, l *link, batch []*call) (rest []
 	if !l.guarded && !n.clockCheck.unsteady() {
 		return batch, due
 	}
+	rest = batch[:0]
 	for _, c := range batch {
 		if l.guarded && c.cmd.Grants() {
 			ask := c.cmd.Registering()

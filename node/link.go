@@ -18,7 +18,7 @@ type link struct {
 	words   []any // room for a command that is written
 
 	// The rest is guarded by Node.mu.
-	inFlight   fifo[*call]      // written, or about to be, and not answered
+	inFlight   fifo[call]       // written, or about to be, and not answered
 	resends    []unackedRelease // of earlier connections, not written yet
 	lastAnswer clock.Instant
 	checked    clock.Instant // when the checks were sent last
@@ -92,12 +92,12 @@ func (n *Node) timeOutCalls(l *link) {
 			}
 		}
 		next = min(next, max(hopeless*n.cfg.Timeout-oldest, n.cfg.Timeout/2))
-		for _, c := range calls {
-			if wait := n.cfg.Timeout - now.Sub(c.sent); wait > 0 {
+		for i := range calls {
+			if wait := n.cfg.Timeout - now.Sub(calls[i].sent); wait > 0 {
 				next = min(next, wait)
 				break
 			}
-			due = c.answer(due, script.Answer{Outcome: script.Unknown, Err: ErrTimeout})
+			due = calls[i].answer(due, script.Answer{Outcome: script.Unknown, Err: ErrTimeout})
 		}
 	}
 	l.timerSet = false
@@ -137,16 +137,15 @@ func (n *Node) dropStaleLocked(due []delivery, now clock.Instant, next time.Dura
 	n.pace.gaveUp()
 	unsent := script.Answer{Outcome: script.Unsent, Err: ErrBehind}
 	absent := make(map[string]bool) // owners
-	n.queue = slices.DeleteFunc(n.queue, func(c *call) bool {
+	n.queue = slices.DeleteFunc(n.queue, func(c call) bool {
 		owner := c.cmd.Owner()
 		wait := n.cfg.Timeout - now.Sub(c.sent)
 		switch {
 		case absent[owner]:
 			due = c.answer(due, unsent)
-			n.freeCallLocked(c)
 		case wait <= 0:
 			absent[owner] = c.cmd.First()
-			due = n.abandonLocked(due, []*call{c}, unsent)
+			due = n.abandonLocked(due, []call{c}, unsent)
 		default:
 			for named := range c.cmd.Owners() {
 				delete(absent, named) // it is asked for after all

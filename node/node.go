@@ -67,12 +67,11 @@ type Node struct {
 
 	mu           sync.Mutex
 	state        state
-	reason       error   // why it is not up
-	closing      bool    // Close was called: no more commands
-	queue        []*call // not written yet
+	reason       error  // why it is not up
+	closing      bool   // Close was called: no more commands
+	queue        []call // not written yet
 	pace         pace
-	free         []*call // to be reused
-	calls        uint64  // made so far
+	calls        uint64 // made so far
 	unacked      unackedReleases
 	link         *link              // nil while there is none
 	previous     peer               // of the connection before
@@ -153,8 +152,7 @@ func (n *Node) queueLocked(cmd *script.Command, to Receiver) (why error) {
 		return ErrClosed
 	case n.state == down && cmd.Repeats():
 		c := n.newCallLocked(cmd, to)
-		n.unacked.add(c)
-		n.freeCallLocked(c)
+		n.unacked.add(&c)
 		return n.reason
 	case n.state == down:
 		return n.reason

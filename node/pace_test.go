@@ -52,7 +52,7 @@ func TestADroppedCommandLeavesTheRelease(t *testing.T) {
 				c.sent = now.Add(-waited)
 				n.queue = append(n.queue, c)
 			}
-			slices.SortFunc(n.queue, func(a, b *call) int { return int(a.sent.Sub(b.sent)) })
+			slices.SortFunc(n.queue, func(a, b call) int { return int(a.sent.Sub(b.sent)) })
 			n.dropStaleLocked(nil, now, timeout)
 			if got := len(n.queue) == 1 && n.queue[0].cmd.Repeats(); got != tt.released || len(n.queue) > 1 {
 				t.Errorf("%d commands wait, the release among them: %v; want %v", len(n.queue), got, tt.released)

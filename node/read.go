@@ -70,16 +70,15 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		n.Flush() // the writer waits for this
 	}
 	if slices.Contains(checks[:], c.cmd) {
-		return n.checkedLocked(l, due, c, reply, refusal)
+		return n.checkedLocked(l, due, &c, reply, refusal)
 	}
 	if c.cmd.Plain() { // whether the master is well is left to the checks
-		defer n.freeCallLocked(c)
 		return c.answer(due, c.cmd.Decode(reply))
 	}
 	if n.cfg.Trace != nil {
-		n.traceAnswer(c, l.lastAnswer, err)
+		n.traceAnswer(&c, l.lastAnswer, err)
 	}
-	return n.answeredLocked(l, due, c, reply)
+	return n.answeredLocked(l, due, &c, reply)
 }
 
 // refusedLocked gives up the connection if refusal says that the master can serve no lock just now.
@@ -95,7 +94,6 @@ func (n *Node) refusedLocked(l *link, refusal redis.Error) {
 
 // checkedLocked takes in the answer to a check.
 func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusal redis.Error) []delivery {
-	defer n.freeCallLocked(c)
 	n.refusedLocked(l, refusal)
 	switch {
 	case c.cmd == ping && refusal == "":
@@ -127,7 +125,6 @@ func (n *Node) answeredLocked(l *link, due []delivery, c *call, reply any) []del
 			n.unacked.add(c)
 		}
 	}
-	defer n.freeCallLocked(c)
 	if c.to == nil {
 		return due // nobody waits for it, or it is too late
 	}

@@ -77,7 +77,7 @@ func (u *unackedReleases) takeAll() []unackedRelease {
 }
 
 // noteInFlight notes whose calls were in flight when the connection broke.
-func (u *unackedReleases) noteInFlight(calls []*call) {
+func (u *unackedReleases) noteInFlight(calls []call) {
 	u.inFlight = make(map[string]bool)
 	for _, c := range calls {
 		for owner := range c.cmd.Owners() {

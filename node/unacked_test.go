@@ -63,12 +63,11 @@ func TestUnackedReleasesOutliveConnections(t *testing.T) {
 
 // TestUnackedReleasesInOrder: they are sent again in the order of their Sends.
 func TestUnackedReleasesInOrder(t *testing.T) {
-	n := new(Node)
 	var s unackedReleases
 	for i := range 100 {
-		s.add(n.newCallLocked(ownerNumber(i).Release(1, 0), nil))
+		s.add(&call{cmd: ownerNumber(i).Release(1, 0), number: uint64(i)})
 	}
-	s.add(n.newCallLocked(ownerNumber(0).Release(1, 0), nil))
+	s.add(&call{cmd: ownerNumber(0).Release(1, 0), number: 100})
 	list := s.takeAll()
 	for i, d := range list {
 		if want := fmt.Sprint("me:", (i+1)%100); d.cmd.Owner() != want {
@@ -83,12 +82,11 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 // A release that is sent again is no later than before: one that came meanwhile stays the last.
 func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	n := &Node{state: up, pace: pace{window: maxBatch}}
-	n.unacked.add(n.newCallLocked(ownerNumber(0).Leave(2), nil))
-	last := ownerNumber(0).Leave(1)
-	later := n.newCallLocked(last, nil) // which waits
+	n.unacked.add(&call{cmd: ownerNumber(0).Leave(2), number: 1})
+	later := call{cmd: ownerNumber(0).Leave(1), number: 2} // which waits
 	resent := n.fillBatchLocked(&link{}, nil)
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
-	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].cmd != last {
+	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].cmd != later.cmd {
 		t.Errorf("%d resent, kept: %+v; want the later one", len(resent), list)
 	}
 }
@@ -150,7 +148,7 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 func TestReleaseOfAnEntrantInFlightIsKept(t *testing.T) {
 	x, y := script.NewOwner("k", id("x:r1")), script.NewOwner("k", id("x:r2"))
 	var owed unackedReleases
-	owed.noteInFlight([]*call{{cmd: x.Release(5, 1).Entering(y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
+	owed.noteInFlight([]call{{cmd: x.Release(5, 1).Entering(y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
 	owed.add(&call{cmd: y.Release(6, 1), number: 9})
 	if !owed.byOwner[y.ID].mayStillRun {
 		t.Error("the release of the owner that was to be entered expires")
@@ -162,7 +160,7 @@ func TestALaterReleaseOfWhatMayStillRun(t *testing.T) {
 	x := script.NewOwner("k", id("x:r1"))
 	var owed unackedReleases
 	owed.add(&call{cmd: x.Leave(2), number: 9})
-	owed.noteInFlight([]*call{{cmd: x.Acquire(lease, 1)}})
+	owed.noteInFlight([]call{{cmd: x.Acquire(lease, 1)}})
 	owed.add(&call{cmd: x.Release(1, 0), number: 8})
 	if got := owed.byOwner[x.ID]; got.number != 9 || !got.mayStillRun {
 		t.Errorf("kept: %+v, want the later one, which may still run", got)

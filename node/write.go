@@ -9,7 +9,7 @@ import (
 
 // write writes what is queued until the connection breaks or the node closes.
 func (n *Node) write(l *link) {
-	var batch []*call
+	var batch []call
 	for {
 		var due []delivery
 		var done bool
@@ -33,7 +33,7 @@ func (n *Node) write(l *link) {
 
 // send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
 // to write to, which the reader notices.
-func (n *Node) send(l *link, batch []*call) {
+func (n *Node) send(l *link, batch []call) {
 	l.gather(true)
 	for _, c := range batch {
 		l.words = n.cfg.Prefix.Words(l.words[:0], c.cmd, c.guarded)
@@ -49,7 +49,7 @@ const maxBatch = 1024
 
 // nextBatch puts in flight what may be written now, and returns it in place of the batch before,
 // whose memory it reuses. done says that nothing will be written any more.
-func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, done bool) {
+func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, done bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	clear(last)
@@ -68,9 +68,9 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 		batch = n.putChecksFirstLocked(l, batch, now)
 	}
 	l.first = l.first || l.inFlight.len() == 0
-	for _, c := range batch {
-		c.sent = now
-		l.inFlight.push(c)
+	for i := range batch {
+		batch[i].sent = now
+		l.inFlight.push(batch[i])
 	}
 	if !l.timerSet {
 		n.setTimerLocked(l, n.cfg.Timeout)
@@ -97,7 +97,7 @@ func (n *Node) comeUpLocked(l *link) (due []delivery) {
 
 // fillBatchLocked appends to batch what is to be written next, as far as there is room in the window: first the
 // releases that are to be sent again, then what waits.
-func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
+func (n *Node) fillBatchLocked(l *link, batch []call) []call {
 	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
 	if n.state == up && len(l.resends) == 0 {
 		l.resends = n.unacked.takeAll()
