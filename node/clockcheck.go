@@ -43,7 +43,6 @@ type clockCheck struct {
 	reference    sample // the one since which the clock has gained most
 	last         sample
 	ahead        time.Duration // gained since it was last steady, above 0 while it is not
-	gained       time.Duration // by the last sample, at most; 0 if it kept pace
 	steadyAt     clock.Instant // when it counts as steady again, if it gains no more
 	behindLogged bool          // it was logged that the clock fell behind
 }
@@ -59,8 +58,8 @@ type sample struct {
 // guard the longest lease in use is not known, and this is the usual one.
 const minRecovery = 30 * time.Second
 
-// add takes in a sample and returns what it shows. The votes do not count for recovery after a
-// gain.
+// add takes in a sample and returns what it shows, and by how much the clock has gained at most; 0 if it kept pace.
+// The votes do not count for recovery after a gain.
 //
 // A gain is certain only as far as the time on the way cannot explain it: the earlier clock
 // reading may be as old as its question, the later one as new as its answer. So nothing that
@@ -75,11 +74,10 @@ const minRecovery = 30 * time.Second
 // that is the one where told' - 1.01 sent' is least, whatever comes later. While a clock is
 // steady, this falls by the hundredth that is allowed, so it is one of the last few samples:
 // what was allowed for an hour does not excuse a jump now.
-func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict) {
-	c.gained = 0
+func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict, gained time.Duration) {
 	if c.last.told.IsZero() {
 		c.reference, c.last = s, s
-		return unchanged
+		return unchanged, 0
 	}
 	if lost := s.sent.Sub(c.last.read) - s.told.Sub(c.last.told); !c.behindLogged && lost > clock.Drift(s.sent.Sub(c.last.read)) {
 		c.behindLogged, found = true, fellBehind
@@ -92,9 +90,9 @@ func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict) {
 			found = ranAhead
 		}
 		c.ahead = min(c.ahead, math.MaxInt64-gain) + gain // or it would overflow
-		c.gained = s.told.Sub(c.reference.told) - s.sent.Sub(c.reference.read)
+		gained = s.told.Sub(c.reference.told) - s.sent.Sub(c.reference.read)
 		c.reference, c.steadyAt = s, s.read.Add(recovery)
-		return found
+		return found, gained
 	}
 	passed := s.sent.Sub(c.reference.sent)
 	if s.told.Sub(c.reference.told) < passed+clock.Drift(passed)-clock.Drift(0) {
@@ -103,7 +101,7 @@ func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict) {
 	if c.unsteady() && s.sent.Left(c.steadyAt) <= 0 {
 		c.ahead, found = 0, steadyAgain
 	}
-	return found
+	return found, 0
 }
 
 // verdict is what a sample shows that was not known before.
@@ -155,7 +153,7 @@ func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply a
 	}
 	recovery := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), minRecovery)
 	ahead := n.clockCheck.ahead
-	found := n.clockCheck.add(sample{sent, read, told}, recovery)
+	found, most := n.clockCheck.add(sample{sent, read, told}, recovery)
 	switch found {
 	case fellBehind:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateBehind})
@@ -173,7 +171,7 @@ func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply a
 		n.notifyLocked()
 		due = n.observedLocked(due, Observer.Steady)
 	}
-	if most := n.clockCheck.gained; most > 0 {
+	if most > 0 {
 		due = n.observedLocked(due, func(to Observer, i int) { to.Gained(i, most) })
 	}
 	return due

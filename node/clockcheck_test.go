@@ -56,10 +56,10 @@ func TestClockCheckOfOneSample(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var p clockCheck
-			if got := p.add(tt.first.sample(), recovery); got != unchanged || p.unsteady() {
+			if got, _ := p.add(tt.first.sample(), recovery); got != unchanged || p.unsteady() {
 				t.Fatalf("the first sample: got %v, want %v", got, unchanged)
 			}
-			if got := p.add(tt.next.sample(), recovery); got != tt.want || p.unsteady() != (tt.want == ranAhead) {
+			if got, _ := p.add(tt.next.sample(), recovery); got != tt.want || p.unsteady() != (tt.want == ranAhead) {
 				t.Errorf("got %v, unsteady %v, want %v", got, p.unsteady(), tt.want)
 			}
 		})
