@@ -66,26 +66,6 @@ func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 	})
 }
 
-// Send does not block, however much a master that is frozen leaves unread.
-func TestSendDoesNotBlock(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		m.Freeze()
-		begin := time.Now()
-		var sent []*pending
-		for i := range 8000 { // of 200 bytes each: more than is buffered in between
-			sent = append(sent, send(n, script.NewOwner("k", fmt.Sprint("me:", i)).Acquire(lease, 1)))
-		}
-		if took := time.Since(begin); took != 0 {
-			t.Errorf("Send blocked for %v", took)
-		}
-		for _, p := range sent {
-			if got := p.wait(); got.Outcome != script.Unknown && got.Outcome != script.Unsent || got.after > 2*timeout {
-				t.Fatalf("answered %v (%v) after %v, want Unknown or Unsent within %v", got.Outcome, got.Err, got.after, 2*timeout)
-			}
-		}
-	})
-}
-
 // A command does not overtake those that are still to be written.
 func TestSendKeepsTheOrder(t *testing.T) {
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
