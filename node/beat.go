@@ -108,7 +108,7 @@ func (n *Node) beat(l *link) {
 	for _, note := range notes {
 		c := n.newCallLocked(note.Cmd, note.To)
 		c.sent, l.notesDue = now, now.Add(n.noteEvery())
-		n.queue = append(n.queue, c)
+		n.queue.push(c)
 	}
 	l.beatDue = true
 	n.Flush()

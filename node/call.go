@@ -1,6 +1,8 @@
 package node
 
 import (
+	"slices"
+
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 )
@@ -61,7 +63,7 @@ func (n *Node) abandonLocked(due []delivery, calls []call, a script.Answer) []de
 	return due
 }
 
-// fifo holds what is in flight, in the order in which it was written.
+// fifo holds what waits, or is in flight, in the order in which it came.
 type fifo[T any] struct {
 	list []T
 	head int // list[:head] were popped
@@ -89,6 +91,9 @@ func (f *fifo[T]) pop() T {
 	}
 	return one
 }
+
+// deleteFunc takes out all that del says.
+func (f *fifo[T]) deleteFunc(del func(T) bool) { f.list, f.head = slices.DeleteFunc(f.all(), del), 0 }
 
 // drain empties f and returns what was in it.
 func (f *fifo[T]) drain() []T {

@@ -100,9 +100,7 @@ func (n *Node) goDownLocked(due []delivery, err error) []delivery {
 		n.cancel()
 	}
 	n.unacked.expire(n.cfg.MaxLease)
-	due = n.abandonLocked(due, n.queue, script.Answer{Outcome: script.Unsent, Err: err})
-	n.queue = nil
-	return due
+	return n.abandonLocked(due, n.queue.drain(), script.Answer{Outcome: script.Unsent, Err: err})
 }
 
 // logDownLocked logs that the master is down, or that it is there and refused, and why. That it

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"slices"
 	"time"
 
 	"example.com/redlock/clock"
@@ -101,7 +100,7 @@ func (n *Node) timeOutCalls(l *link) {
 		}
 	}
 	l.timerSet = false
-	if !failed && l.inFlight.len()+len(n.queue) > 0 {
+	if !failed && l.inFlight.len()+n.queue.len() > 0 {
 		n.setTimerLocked(l, next)
 	}
 	n.mu.Unlock()
@@ -128,16 +127,16 @@ func (l *link) silent(now clock.Instant) time.Duration {
 // well: its release, usually. Otherwise a master that could not be asked for a lock would have to be
 // asked to release it.
 func (n *Node) dropStaleLocked(due []delivery, now clock.Instant, next time.Duration) ([]delivery, time.Duration) {
-	if n.state != up || len(n.queue) == 0 {
+	if n.state != up || n.queue.len() == 0 {
 		return due, next // they wait for the connection, which has a deadline
 	}
-	if wait := n.cfg.Timeout - now.Sub(n.queue[0].sent); wait > 0 {
+	if wait := n.cfg.Timeout - now.Sub(n.queue.all()[0].sent); wait > 0 {
 		return due, min(next, wait)
 	}
 	n.pace.gaveUp()
 	unsent := script.Answer{Outcome: script.Unsent, Err: ErrBehind}
 	absent := make(map[string]bool) // owners
-	n.queue = slices.DeleteFunc(n.queue, func(c call) bool {
+	n.queue.deleteFunc(func(c call) bool {
 		owner := c.cmd.Owner()
 		wait := n.cfg.Timeout - now.Sub(c.sent)
 		switch {

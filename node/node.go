@@ -67,9 +67,9 @@ type Node struct {
 
 	mu           sync.Mutex
 	state        state
-	reason       error  // why it is not up
-	closing      bool   // Close was called: no more commands
-	queue        []call // not written yet
+	reason       error      // why it is not up
+	closing      bool       // Close was called: no more commands
+	queue        fifo[call] // not written yet
 	pace         pace
 	calls        uint64 // made so far
 	unacked      unackedReleases
@@ -146,7 +146,7 @@ func (n *Node) Flush() { wake(n.wake) }
 
 // queueLocked queues cmd, or returns why the master gets none.
 func (n *Node) queueLocked(cmd *script.Command, to Receiver) (why error) {
-	waiting := len(n.queue)
+	waiting := n.queue.len()
 	switch {
 	case n.closing:
 		return ErrClosed
@@ -161,7 +161,7 @@ func (n *Node) queueLocked(cmd *script.Command, to Receiver) (why error) {
 	}
 	c := n.newCallLocked(cmd, to)
 	c.sent = clock.Now()
-	n.queue = append(n.queue, c)
+	n.queue.push(c)
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (n *Node) Close() {
 	patience := n.cfg.Timeout
 	switch {
 	case n.link != nil && n.link.silent(clock.Now()) < n.cfg.Timeout:
-	case n.state == down || len(n.queue)+n.unacked.len() == 0:
+	case n.state == down || n.queue.len()+n.unacked.len() == 0:
 		n.cancel()
 	default:
 		patience *= 2

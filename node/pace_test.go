@@ -50,12 +50,12 @@ func TestADroppedCommandLeavesTheRelease(t *testing.T) {
 			for cmd, waited := range map[*script.Command]time.Duration{tt.cmd: timeout, x.Release(1, 1): timeout / 2} {
 				c := n.newCallLocked(cmd, nil)
 				c.sent = now.Add(-waited)
-				n.queue = append(n.queue, c)
+				n.queue.push(c)
 			}
-			slices.SortFunc(n.queue, func(a, b call) int { return int(a.sent.Sub(b.sent)) })
+			slices.SortFunc(n.queue.all(), func(a, b call) int { return int(a.sent.Sub(b.sent)) })
 			n.dropStaleLocked(nil, now, timeout)
-			if got := len(n.queue) == 1 && n.queue[0].cmd.Repeats(); got != tt.released || len(n.queue) > 1 {
-				t.Errorf("%d commands wait, the release among them: %v; want %v", len(n.queue), got, tt.released)
+			if got := n.queue.len() == 1 && n.queue.all()[0].cmd.Repeats(); got != tt.released || n.queue.len() > 1 {
+				t.Errorf("%d commands wait, the release among them: %v; want %v", n.queue.len(), got, tt.released)
 			}
 		})
 	}

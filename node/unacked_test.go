@@ -226,9 +226,9 @@ func TestBatchesAreBounded(t *testing.T) {
 	})
 	n := &Node{state: up, wake: make(chan struct{}, 1), pace: pace{window: 2 * maxBatch}}
 	for i := range maxBatch + 10 {
-		n.queue = append(n.queue, n.newCallLocked(ownerNumber(i).Release(1, 0), nil))
+		n.queue.push(n.newCallLocked(ownerNumber(i).Release(1, 0), nil))
 	}
-	queued := slices.Clone(n.queue)
+	queued := slices.Clone(n.queue.all())
 	l := &link{}
 	batch := n.fillBatchLocked(l, nil)
 	rest := n.fillBatchLocked(l, nil)

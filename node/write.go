@@ -2,7 +2,6 @@ package node
 
 import (
 	"runtime"
-	"slices"
 
 	"example.com/redlock/clock"
 )
@@ -111,10 +110,11 @@ func (n *Node) fillBatchLocked(l *link, batch []call) []call {
 		}
 		l.resends = l.resends[k:]
 	}
-	if n.state == up && len(n.queue) > 0 { // there is room if all resends are written
-		k := min(len(n.queue), room-len(batch))
-		batch, n.queue = append(batch, n.queue[:k]...), slices.Delete(n.queue, 0, k)
-		if len(n.queue) == 0 {
+	if n.state == up && n.queue.len() > 0 { // there is room if all resends are written
+		for range min(n.queue.len(), room-len(batch)) {
+			batch = append(batch, n.queue.pop())
+		}
+		if n.queue.len() == 0 {
 			n.pace.tookAll()
 		}
 	}
