@@ -81,7 +81,7 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	}
 	m.Clients = clients.New(all, m, trace)
 	m.owners.client, m.owners.known = all.ID, make(map[string]*driver)
-	m.nextSlot.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
+	m.nextSlot.other = rand.IntN(1 << 16) // clients that begin together begin at different slots
 	m.watchdog = newWatchdog(m)
 	for _, n := range nodes {
 		n.Observe(m)

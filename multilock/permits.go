@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
@@ -34,15 +33,43 @@ const (
 	lingers = 5 * time.Second
 )
 
-// nextSlot is where the client's next try for a permit begins, of whatever semaphore: at the slot that it gave back
-// last, which should be free, and at first at any. Tries at the same time begin at different slots.
-type nextSlot struct{ next atomic.Uint32 }
+// nextSlot is where the client's next caller for a permit begins: at the slot that it gave back last, which is free, or
+// has one less in its queue, and at first at any. Callers at the same time begin at different slots.
+type nextSlot struct {
+	mu    sync.Mutex
+	given []givenSlot // back, and no caller has begun there since
+	other int         // where the next begins if there is none
+}
+
+type givenSlot struct {
+	semaphore string
+	slot      int
+}
 
 // start returns the slot at which to begin, of so many.
-func (s *nextSlot) start(permits int) int { return int((s.next.Add(1) - 1) % uint32(permits)) }
+func (s *nextSlot) start(semaphore string, permits int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, one := range slices.Backward(s.given) {
+		if one.semaphore == semaphore && one.slot < permits {
+			s.given = slices.Delete(s.given, i, i+1)
+			return one.slot
+		}
+	}
+	s.other++
+	return s.other % permits
+}
 
-// freed notes that the client gave a slot back.
-func (s *nextSlot) freed(slot int) { s.next.Store(uint32(slot)) }
+// freed notes that the client gave the slot of d back.
+func (s *nextSlot) freed(d *driver) {
+	semaphore, slot := script.SlotOf(d.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.given) == maxBids {
+		s.given = slices.Delete(s.given, 0, 1)
+	}
+	s.given = append(s.given, givenSlot{semaphore, slot})
+}
 
 // at returns the request of a permit as that of one slot.
 func (req Request) at(slot int) *Request {
@@ -55,7 +82,7 @@ func (req Request) at(slot int) *Request {
 //
 // Cost: one round trip where the slot is free that the client gave back last; else two more, seldom another.
 func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
-	hold, err := m.try(ctx, req.at(m.nextSlot.start(req.Permits)))
+	hold, err := m.try(ctx, req.at(m.nextSlot.start(req.Key, req.Permits)))
 	for range tryLooks {
 		if !errors.Is(err, poll.ErrTaken) {
 			break
@@ -276,7 +303,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 	p, req := m.stander(w), &w.req
 	s := p.s
 	defer p.leave()
-	p.goTo(m.nextSlot.start(req.Permits), false)
+	p.goTo(m.nextSlot.start(req.Key, req.Permits), false)
 	var looked <-chan struct{}
 	again := time.NewTimer(m.lookIn())
 	defer again.Stop()
@@ -411,7 +438,7 @@ func (p *stander) choose(turn bool) {
 		}
 	}
 	if slot < 0 && len(at) == 0 {
-		slot = s.m.nextSlot.start(k) // too few masters answered
+		slot = s.m.nextSlot.start(p.w.req.Key, k) // too few masters answered
 	}
 	s.mu.Unlock()
 	p.goTo(slot, false)
