@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -43,6 +44,20 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 		defer fx.m.mu.Unlock()
 		if got := fx.Master(0).Calls("UNSUBSCRIBE") - unsubscribed; len(fx.m.semaphores) != 0 || got != 1 {
 			t.Errorf("%d semaphores are known, and %d channels were left; want none, and one", len(fx.m.semaphores), got)
+		}
+	})
+}
+
+// A look is over with its answers: the next one asks again.
+func TestEachLookAsks(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		s := &semaphore{m: fx.m, key: script.Slots("k"), slots: &slots{masters: 3}}
+		for _, want := range []int{0, -1} {
+			<-s.ask(1)
+			s.sawLocked()
+			check.Equal(t, s.slots.freeOne(1, 0, nil), want, "free is slot")
+			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
+			time.Sleep(time.Second)
 		}
 	})
 }
