@@ -15,6 +15,7 @@ import (
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 	"example.com/redlock/redlocktrace"
 )
@@ -508,4 +509,11 @@ func TestKeepsSoMany(t *testing.T) {
 			fx.wantNothing(t, "then", fx.m)
 		}
 	})
+}
+
+// TestRangeIsThatOfScripts: a client that keeps a lock counts as many fencing tokens as masters leave it.
+func TestRangeIsThatOfScripts(t *testing.T) {
+	if attempt.Range != script.TokenRange {
+		t.Errorf("the machine counts %d fencing tokens, and scripts %d", attempt.Range, script.TokenRange)
+	}
 }

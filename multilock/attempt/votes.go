@@ -203,7 +203,7 @@ func (c *Attempt) judge(conf *Config, now clock.Instant, ev *Event, out *Effects
 	// cannot be told for sure from a lock that is taken.
 	split := conf.decide(yes+no, 0) == quorum.Won && c.holder(conf, false) == Nobody
 	switch {
-	case conf.decide(c.granted(conf), 0) == quorum.Won:
+	case conf.decide(yes, 0) == quorum.Won: // and some of these votes have ended
 		c.end(conf, now, Late, out)
 	case c.contest(conf) == quorum.Undecided:
 	case c.kept(conf) && !c.Recalled:
@@ -213,16 +213,6 @@ func (c *Attempt) judge(conf *Config, now clock.Instant, ev *Event, out *Effects
 	default:
 		c.end(conf, now, Refused, out)
 	}
-}
-
-// granted returns how many masters gave a vote, those that are valid no more included.
-func (c *Attempt) granted(conf *Config) (n int) {
-	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted || m.Outcome == Yes {
-			n++
-		}
-	}
-	return n
 }
 
 // tally counts what the masters said last.
