@@ -98,15 +98,16 @@ func TestBesideAnUnlock(t *testing.T) {
 	}
 }
 
-// A hold whose release is held up on its way to the masters is one that Close finds.
+// A hold whose release is held up on its way to the masters has ended for its entries, and is one that Close finds.
 func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m, gate := fx.gated(t, 0)
 		hold := fx.take(t, m, "k")
 		open := gate.shut()
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- hold.Unlock(context.Background(), entryOf(hold)) }()
+		unlocked, e := make(chan error, 1), entryOf(hold)
+		go func() { unlocked <- hold.Unlock(context.Background(), e) }()
 		synctest.Wait()
+		e.wantEnded(t, poll.ErrNotHeld)
 		if holds := m.holds(); len(holds) != 1 {
 			t.Errorf("%d holds while the release is on its way, want the one", len(holds))
 		}
