@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -22,51 +21,46 @@ import (
 // face is how a user takes "a" for holds of one kind.
 type face struct {
 	*redlock.Client
-	take, try       func(context.Context) (*redlock.Hold, error)
-	takeFor, tryFor func(context.Context, time.Duration) (*redlock.Hold, error)
-	do              func(context.Context, func(context.Context) error) error
-	force           func(context.Context) (bool, error)
-	wait, beside    func(context.Context) (*redlock.Hold, error) // take and try what nobody has beside such a hold
+	kind string
 }
 
-func locks(u *redlock.Client) face {
-	f := with(u)
-	f.force = func(ctx context.Context) (bool, error) { return redlockadmin.Of(u).ForceUnlock(ctx, "a") }
-	return f
+// kinds are the options by which holds of each kind are taken.
+var kinds = map[string][]redlock.Option{"lock": nil, "reader": {redlock.Shared()}, "permit": {redlock.Permits(1)}}
+
+func (f face) take(ctx context.Context) (*redlock.Hold, error) {
+	return f.Lock(ctx, "a", kinds[f.kind]...)
+}
+func (f face) try(ctx context.Context) (*redlock.Hold, error) {
+	return f.TryLock(ctx, "a", kinds[f.kind]...)
 }
 
-func readers(u *redlock.Client) face {
-	f, writers := with(u, redlock.Shared()), locks(u)
-	f.force, f.wait, f.beside = writers.force, writers.take, writers.try
-	return f
+func (f face) takeFor(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
+	return f.Lock(ctx, "a", append([]redlock.Option{redlock.Lease(d)}, kinds[f.kind]...)...)
 }
 
-func permits(u *redlock.Client) face {
-	f := with(u, redlock.Permits(1))
-	f.force = func(ctx context.Context) (bool, error) { return redlockadmin.Of(u).ForceRelease(ctx, "a") }
-	return f
+func (f face) tryFor(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
+	return f.TryLock(ctx, "a", append([]redlock.Option{redlock.Lease(d)}, kinds[f.kind]...)...)
 }
 
-// with is how u takes "a" with an option.
-func with(u *redlock.Client, options ...redlock.Option) face {
-	fixed := func(lease time.Duration) []redlock.Option {
-		return append(slices.Clone(options), redlock.Lease(lease))
+func (f face) do(ctx context.Context, fn func(context.Context) error) error {
+	return f.Do(ctx, "a", fn, kinds[f.kind]...)
+}
+
+func (f face) force(ctx context.Context) (bool, error) {
+	if f.kind == "permit" {
+		return redlockadmin.Of(f.Client).ForceRelease(ctx, "a")
 	}
-	f := face{
-		Client: u,
-		take:   func(ctx context.Context) (*redlock.Hold, error) { return u.Lock(ctx, "a", options...) },
-		try:    func(ctx context.Context) (*redlock.Hold, error) { return u.TryLock(ctx, "a", options...) },
-		takeFor: func(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
-			return u.Lock(ctx, "a", fixed(d)...)
-		},
-		tryFor: func(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
-			return u.TryLock(ctx, "a", fixed(d)...)
-		},
-		do: func(ctx context.Context, fn func(context.Context) error) error {
-			return u.Do(ctx, "a", fn, options...)
-		},
+	return redlockadmin.Of(f.Client).ForceUnlock(ctx, "a")
+}
+
+// wait and beside are take and try of what nobody has beside such a hold.
+func (f face) wait(ctx context.Context) (*redlock.Hold, error)   { return f.alone().take(ctx) }
+func (f face) beside(ctx context.Context) (*redlock.Hold, error) { return f.alone().try(ctx) }
+
+func (f face) alone() face {
+	if f.kind == "reader" {
+		return face{f.Client, "lock"}
 	}
-	f.wait, f.beside = f.take, f.try
 	return f
 }
 
@@ -120,8 +114,7 @@ func expectOwn(t *testing.T, call string, err error) {
 var cases = map[string]func(*testing.T, *setting){
 	"keeps others from leading": func(t *testing.T, p *setting) {
 		expect(t, "Lead", p.one.Lead(t.Context(), "a", func(context.Context) error {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
+			ctx := within(t, t.Context(), time.Second)
 			expect(t, "Lead of the other", p.other.Lead(ctx, "a", func(context.Context) error {
 				t.Error("both lead")
 				return nil
@@ -137,9 +130,7 @@ var cases = map[string]func(*testing.T, *setting){
 			_, err := f.beside(t.Context())
 			expect(t, "a try beside it", err, redlock.ErrTaken)
 			expectNot(t, "a try beside it", err, redlock.ErrNoQuorum)
-			if took := time.Since(start); took > 100*time.Millisecond {
-				t.Errorf("a try took %v, want it not to wait", took)
-			}
+			check.AtMost(t, time.Since(start), 100*time.Millisecond, "a try, which does not wait, took")
 		}
 		if p.kind == "reader" {
 			unlock(t, got(t, "a second reader", p.other.try, t.Context()))
@@ -170,13 +161,9 @@ var cases = map[string]func(*testing.T, *setting){
 		costs := func(call string, do func() time.Time) {
 			t.Helper()
 			start, before := time.Now(), scripts(p.fleets...)
-			if took := do().Sub(start); took != 2*delay {
-				t.Errorf("%s took %v, want one round trip of %v", call, took, 2*delay)
-			}
+			check.Equal(t, do().Sub(start), 2*delay, "one round trip: %s took", call)
 			synctest.Wait()
-			if n := scripts(p.fleets...) - before; n != 3 {
-				t.Errorf("%s took %d script calls, want one on each master", call, n)
-			}
+			check.Equal(t, scripts(p.fleets...)-before, 3, "script calls, one on each master: %s took", call)
 		}
 		var hold *redlock.Hold
 		costs("take", func() time.Time { hold = p.take(t); return time.Now() })
@@ -231,9 +218,7 @@ var cases = map[string]func(*testing.T, *setting){
 			expect(t, call, err, context.Canceled, why)
 		}
 		synctest.Wait()
-		if n := scripts(p.fleets...) - before; n != 0 {
-			t.Errorf("the masters ran %d scripts", n)
-		}
+		check.Equal(t, scripts(p.fleets...)-before, 0, "scripts that the masters ran")
 	},
 	"is refused a lease that is too short or too long": func(t *testing.T, p *setting) {
 		for _, d := range []time.Duration{-time.Second, 0, 2 * time.Millisecond, longest + time.Millisecond} {
@@ -258,12 +243,8 @@ var cases = map[string]func(*testing.T, *setting){
 		before := scripts(p.fleets...)
 		time.Sleep(10*lease + time.Second)
 		expectAlive(t, hold)
-		if left := hold.Remaining(); left != validity-time.Second {
-			t.Errorf("Remaining = %v, want the %v of a renewal a second ago", left, validity-time.Second)
-		}
-		if n, want := scripts(p.fleets...)-before, int64(30*3*len(p.fleets)); n != want {
-			t.Errorf("%d script calls in ten leases, want %d: one for each third of a lease and master", n, want)
-		}
+		check.Equal(t, hold.Remaining(), validity-time.Second, "Remaining, a second after a renewal")
+		check.Equal(t, scripts(p.fleets...)-before, int64(30*3*len(p.fleets)), "script calls in ten leases, one for each third of a lease and master")
 		unlock(t, hold)
 		p.expectFree(t)
 		expectQuiet(t, p.fleets...)
@@ -289,9 +270,8 @@ var cases = map[string]func(*testing.T, *setting){
 		hold := p.take(t)
 		for _, want := range []bool{true, false} {
 			freed, err := p.other.force(t.Context())
-			if expect(t, "force", err); freed != want {
-				t.Errorf("force = %v, want %v", freed, want)
-			}
+			expect(t, "force", err)
+			check.Equal(t, freed, want, "force")
 			p.expectFree(t)
 		}
 		next := p.taken(t)
@@ -316,9 +296,7 @@ var cases = map[string]func(*testing.T, *setting){
 		expect(t, "second Unlock", hold.Unlock(t.Context()), redlock.ErrNotHeld)
 		expect(t, "Extend after Unlock", hold.Extend(t.Context(), lease), redlock.ErrNotHeld)
 		synctest.Wait()
-		if n := scripts(p.fleets...) - before; n != 0 {
-			t.Errorf("the masters ran %d scripts for what is not held", n)
-		}
+		check.Equal(t, scripts(p.fleets...)-before, 0, "scripts that the masters ran for what is not held")
 		expectAlive(t, next)
 		unlock(t, next)
 		p.expectFree(t)
@@ -336,20 +314,15 @@ var cases = map[string]func(*testing.T, *setting){
 		err := hold.Unlock(ctx)
 		expect(t, "Unlock under a context that has ended", err, context.Canceled, redlock.ErrNotAwaited)
 		expectNot(t, "Unlock under a context that has ended", err, redlock.ErrNoQuorum, redlock.ErrLost)
-		if took := time.Since(start); took != 0 {
-			t.Errorf("Unlock waited %v", took)
-		}
+		check.Equal(t, time.Since(start), 0, "Unlock waited")
 		time.Sleep(100 * time.Millisecond)
 		p.expectFree(t)
 		hold = p.take(t)
 		p.each(0, 3, (*redlocktest.Master).Freeze)
-		own, cancel := context.WithTimeout(hold.Context(), 15*time.Millisecond)
-		defer cancel()
+		own := within(t, hold.Context(), 15*time.Millisecond)
 		start = time.Now()
 		expect(t, "Unlock under its own context with a deadline", hold.Unlock(own), context.DeadlineExceeded, redlock.ErrNotAwaited)
-		if took := time.Since(start); took != 15*time.Millisecond {
-			t.Errorf("Unlock with 15 ms to its deadline took %v", took)
-		}
+		check.Equal(t, time.Since(start), 15*time.Millisecond, "Unlock with 15 ms to its deadline took")
 		p.each(0, 3, (*redlocktest.Master).Thaw)
 		time.Sleep(time.Second)
 		p.expectFree(t)
@@ -363,9 +336,7 @@ var cases = map[string]func(*testing.T, *setting){
 			expect(t, "Cause before the masters know", context.Cause(hold.Context()), redlock.ErrNotHeld)
 		}()
 		err := hold.Unlock(t.Context())
-		if took := time.Since(start); took > nodeTimeout {
-			t.Errorf("Unlock took %v, want at most %v", took, nodeTimeout)
-		}
+		check.AtMost(t, time.Since(start), nodeTimeout, "Unlock took")
 		expect(t, "Unlock", err, redlock.ErrNoQuorum)
 		expectNot(t, "Unlock", err, redlock.ErrLost, redlock.ErrTaken)
 		time.Sleep(5 * time.Second)
@@ -375,12 +346,9 @@ var cases = map[string]func(*testing.T, *setting){
 	},
 	"tells": func(t *testing.T, p *setting) {
 		type key struct{}
-		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "v"), time.Second)
-		defer cancel()
+		ctx := within(t, context.WithValue(t.Context(), key{}, "v"), time.Second)
 		hold := got(t, "take", p.one.take, ctx)
-		if got := hold.Context().Value(key{}); got != "v" {
-			t.Errorf("Value = %v, want that of the caller's context", got)
-		}
+		check.Equal[any](t, hold.Context().Value(key{}), "v", "Value of the caller's context")
 		if _, ok := hold.Context().Deadline(); ok {
 			t.Error("its context has the deadline of the wait")
 		}
@@ -434,9 +402,7 @@ var cases = map[string]func(*testing.T, *setting){
 		time.Sleep(time.Second)
 		left := func(call string, want time.Duration) {
 			t.Helper()
-			if got := hold.Remaining(); got != want {
-				t.Errorf("Remaining = %v after %s, want %v", got, call, want)
-			}
+			check.Equal(t, hold.Remaining(), want, "Remaining after %s", call)
 		}
 		expect(t, "Extend by less", hold.Extend(t.Context(), 5*time.Second))
 		left("Extend by less", validity-time.Second)
@@ -450,8 +416,7 @@ var cases = map[string]func(*testing.T, *setting){
 		left("renewals", long-25*time.Second)
 		start := time.Now()
 		p.away((*redlocktest.Master).Freeze)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
+		ctx := within(t, t.Context(), 100*time.Millisecond)
 		expect(t, "Extend under a deadline", hold.Extend(ctx, longest), context.DeadlineExceeded)
 		err := hold.Extend(t.Context(), longest)
 		expect(t, "Extend in an outage", err, redlock.ErrNoQuorum)
@@ -461,17 +426,14 @@ var cases = map[string]func(*testing.T, *setting){
 	"is held by Do": func(t *testing.T, p *setting) {
 		oops := errors.New("oops")
 		expect(t, "Do", p.one.do(t.Context(), func(ctx context.Context) error {
-			_, err := p.other.beside(t.Context())
-			expect(t, "a try beside it", err, redlock.ErrTaken)
+			expect(t, "a try beside it", second(p.other.beside(t.Context())), redlock.ErrTaken)
 			if redlock.Token(ctx) == 0 {
 				t.Error("no Token in Do")
 			}
 			return nil
 		}))
 		p.expectFree(t)
-		if err := p.one.do(t.Context(), func(context.Context) error { return oops }); err != oops {
-			t.Errorf("Do = %#v, want the error of fn itself", err)
-		}
+		check.Equal(t, p.one.do(t.Context(), func(context.Context) error { return oops }), oops, "Do, whose error is that of fn itself")
 		func() {
 			defer func() {
 				check.Equal[any](t, recover(), oops, "recover")
@@ -531,9 +493,7 @@ var cases = map[string]func(*testing.T, *setting){
 		rest(time.Second)
 		start := time.Now()
 		expect(t, "Close", p.one.Close())
-		if took := time.Since(start); took != 0 {
-			t.Errorf("Close took %v", took)
-		}
+		check.Equal(t, time.Since(start), 0, "Close took")
 		synctest.Wait()
 		expect(t, "the wait of a caller of the client", w.err, redlock.ErrClosed)
 		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrClosed)
@@ -561,8 +521,7 @@ var cases = map[string]func(*testing.T, *setting){
 		outer := got(t, "take", p.one.take, ctx)
 		if p.kind == "permit" {
 			for _, ctx := range []context.Context{ctx, outer.Context()} {
-				_, err := p.one.try(ctx)
-				expect(t, "a try under a permit", err, redlock.ErrTaken)
+				expect(t, "a try under a permit", second(p.one.try(ctx)), redlock.ErrTaken)
 			}
 			return
 		}
@@ -585,9 +544,7 @@ var cases = map[string]func(*testing.T, *setting){
 			"a reader in either": func() (*redlock.Hold, error) { return p.one.Lock(outer.Context(), "a", redlock.Shared()) },
 		} {
 			unlock(t, again(what, enter))
-			if outer.Count() != 1 {
-				t.Errorf("Count = %d after Unlock, want 1", outer.Count())
-			}
+			check.Equal(t, outer.Count(), 1, "Count after Unlock")
 			expectAlive(t, outer)
 		}
 		inner := again("take", func() (*redlock.Hold, error) { return p.one.take(ctx) })
@@ -595,8 +552,7 @@ var cases = map[string]func(*testing.T, *setting){
 		expect(t, "second Unlock", outer.Unlock(t.Context()), redlock.ErrNotHeld)
 		time.Sleep(time.Minute)
 		expectAlive(t, inner)
-		_, err := p.other.beside(t.Context())
-		expect(t, "a try beside the inner hold", err, redlock.ErrTaken)
+		expect(t, "a try beside the inner hold", second(p.other.beside(t.Context())), redlock.ErrTaken)
 		unlock(t, inner)
 		p.expectFree(t)
 		expectQuiet(t, p.fleets...)
@@ -609,7 +565,7 @@ var cases = map[string]func(*testing.T, *setting){
 		}
 		token := hold.Token()
 		inner := got(t, "Enter", hold.Enter, t.Context())
-		r := []*waiting{reader(t, p.other.Client)}
+		r := []*waiting{locking(t, p.other.Client, "a", redlock.Shared())}
 		rest(1037 * time.Millisecond)
 		if p.kind == "lock" {
 			expectHolds(t, "beside a writer", r)
@@ -644,13 +600,12 @@ var cases = map[string]func(*testing.T, *setting){
 
 // TestCases: locks, readers and permits all do what each of the cases says.
 func TestCases(t *testing.T) {
-	for kind, of := range kinds {
+	for kind := range kinds {
 		for name, test := range cases {
-			t.Run("a "+kind+" "+name, func(t *testing.T) {
-				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-					test(t, &setting{kind, []*redlocktest.Fleet{fleet}, of(open(t, fleet, longLeases)), of(open(t, fleet, longLeases))})
-				})
-			})
+			t.Run("a "+kind+" "+name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+				one, other := open(t, fleet, longLeases), open(t, fleet, longLeases)
+				test(t, &setting{kind, []*redlocktest.Fleet{fleet}, face{one, kind}, face{other, kind}})
+			}))
 		}
 	}
 }
@@ -664,17 +619,12 @@ func TestCasesInTwoSetsLong(t *testing.T) { inTwoSets(t, "reader", "permit") }
 func inTwoSets(t *testing.T, which ...string) {
 	for _, kind := range which {
 		for name, test := range cases {
-			t.Run("a "+kind+" "+name, func(t *testing.T) {
-				bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-					f, of := startFleets(t, "a", "c"), kinds[kind]
-					test(t, &setting{kind, []*redlocktest.Fleet{f["a"], f["c"]}, of(f.open(t, longLeases, "a", "c")), of(f.open(t, longLeases, "c", "a"))})
-				})
-			})
+			t.Run("a "+kind+" "+name, withSets("a c", func(t *testing.T, f fleets) {
+				one, other := f.open(t, longLeases, "a", "c"), f.open(t, longLeases, "c", "a")
+				test(t, &setting{kind, []*redlocktest.Fleet{f["a"], f["c"]}, face{one, kind}, face{other, kind}})
+			}))
 		}
 	}
 }
 
-var (
-	kinds      = map[string]func(*redlock.Client) face{"lock": locks, "reader": readers, "permit": permits}
-	longLeases = redlock.Config{MaxLease: longest}
-)
+var longLeases = redlock.Config{MaxLease: longest}

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"reflect"
 	"regexp"
 	"slices"
@@ -20,9 +19,7 @@ import (
 // TestConfigurationPage: docs/configuration.md has each field of Config, and nothing else, with the default that New
 // uses.
 func TestConfigurationPage(t *testing.T) {
-	text, err := os.ReadFile("../docs/configuration.md")
-	check.OK(t, err)
-	table, _, _ := strings.Cut(string(text), "\n## ")
+	table, _, _ := strings.Cut(check.File(t, "../docs/configuration.md"), "\n## ")
 	defaults := map[string]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|").FindAllStringSubmatch(table, -1) {
 		defaults[row[1]] = row[2]
@@ -58,9 +55,7 @@ func TestConfigurationPage(t *testing.T) {
 
 // TestErrorsPage: docs/guide.md has each error that errors.Is finds, and says in one row what to do at it.
 func TestErrorsPage(t *testing.T) {
-	text, err := os.ReadFile("../docs/guide.md")
-	check.OK(t, err)
-	_, table, _ := strings.Cut(string(text), "\n## Errors\n")
+	_, table, _ := strings.Cut(check.File(t, "../docs/guide.md"), "\n## Errors\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	var rows []string
 	for _, row := range regexp.MustCompile("(?m)^\\| `(Err\\w+)` \\|").FindAllStringSubmatch(table, -1) {

@@ -83,11 +83,8 @@ func TestPools(t *testing.T) {
 		expect(t, "Close", c.Close())
 		conn := pools[0].Get()
 		defer conn.Close()
-		_, err = conn.Do("PING")
-		expect(t, "PING by a pool of a client that is closed", err)
-		if n := pools[0].ActiveCount() - pools[0].IdleCount(); n != 1 {
-			t.Errorf("%d connections of the pool are in use, want that of the PING", n)
-		}
+		expect(t, "PING by a pool of a client that is closed", second(conn.Do("PING")))
+		check.Equal(t, pools[0].ActiveCount()-pools[0].IdleCount(), 1, "connections of the pool that are in use, by the PING")
 	})
 }
 
@@ -158,7 +155,8 @@ func TestArgumentsAreChecked(t *testing.T) {
 				"Lock": second(c.Lock(ctx, name)), "TryLock": second(c.TryLock(ctx, name)), "RLock": second(c.Lock(ctx, name, redlock.Shared())),
 				"LockFor": second(c.Lock(ctx, name, redlock.Lease(time.Second))), "Do": c.Do(ctx, name, nothing),
 				"Permits": second(c.Lock(ctx, name, redlock.Permits(1))), "Do of Permits": c.Do(ctx, name, nothing, redlock.Permits(1)),
-				"LockAll": second(c.LockAll(ctx, []string{"a", name})), "Lead": c.Lead(ctx, name, nothing),
+				"LockAll": second(c.LockAll(ctx, []string{"a", name})), "TryLockAll": second(c.TryLockAll(ctx, []string{name})),
+				"Lead":    c.Lead(ctx, name, nothing),
 				"Inspect": second(redlockadmin.Of(c).Inspect(ctx, name)), "InspectSemaphore": second(redlockadmin.Of(c).InspectSemaphore(ctx, name)),
 				"ForceUnlock": second(redlockadmin.Of(c).ForceUnlock(ctx, name)), "ForceRelease": second(redlockadmin.Of(c).ForceRelease(ctx, name)),
 			} {
@@ -166,7 +164,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 			}
 		}
 		for permits, why := range map[int]string{0: "0 permits of", -1: "-1 permits of", 1001: "1001 permits of"} {
-			expectSays(t, "Acquire", second(permitsOf(c, "a", permits).Acquire(ctx)), why)
+			expectSays(t, "Acquire", second(c.Lock(ctx, "a", redlock.Permits(permits))), why)
 			expectSays(t, "Do", c.Do(ctx, "a", nothing, redlock.Permits(permits)), why)
 		}
 		for d, why := range map[time.Duration]string{
@@ -175,11 +173,9 @@ func TestArgumentsAreChecked(t *testing.T) {
 		} {
 			expectSays(t, "LockFor", second(c.Lock(ctx, "a", redlock.Lease(d))), why)
 		}
-		if n := scripts(fleet) - before; n != 0 {
-			t.Errorf("the masters ran %d scripts for bad arguments", n)
-		}
+		check.Equal(t, scripts(fleet)-before, 0, "scripts that the masters ran for bad arguments")
 		unlock(t, lock(t, ctx, c, long))
 		unlock(t, lock(t, ctx, c, "my:redlock_fence:{a}"))
-		unlock(t, acquire(t, permitsOf(c, "a", 1000)))
+		unlock(t, acquire(t, c, "a", 1000))
 	})
 }

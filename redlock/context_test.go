@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -77,44 +78,40 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 			expect(t, "Extend", holds[0].Extend(t.Context(), time.Second), redlock.ErrLost)
 		}, redlock.ErrLost},
 	} {
-		t.Run(name, func(t *testing.T) {
-			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-				var s spy
-				c := open(t, fleet, redlock.Config{Pools: s.pools(fleet)})
-				unlock(t, lockFor(t, t.Context(), c, "warm", time.Second))
-				outer := lockFor(t, redlock.WithOwner(t.Context()), c, "a", 10*time.Second)
-				inner := lockFor(t, outer.Context(), c, "a", 10*time.Second)
-				synctest.Wait()
-				// Not by Err, which would look at the clock.
-				ended := func(hold *redlock.Hold) bool {
-					select {
-					case <-hold.Context().Done():
-						return true
-					default:
-						return false
-					}
+		t.Run(name, withMasters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+			var s spy
+			c := open(t, fleet, redlock.Config{Pools: s.pools(fleet)})
+			unlock(t, lock(t, t.Context(), c, "warm", redlock.Lease(time.Second)))
+			outer := lock(t, redlock.WithOwner(t.Context()), c, "a", redlock.Lease(10*time.Second))
+			inner := lock(t, outer.Context(), c, "a", redlock.Lease(10*time.Second))
+			synctest.Wait()
+			// Not by Err, which would look at the clock.
+			ended := func(hold *redlock.Hold) bool {
+				select {
+				case <-hold.Context().Done():
+					return true
+				default:
+					return false
 				}
-				releases, release := 0, script.NewOwner("a", "").Release(0, 0).Words(nil, false)[1].(string)
-				s.watch(func(p []byte) {
-					// What ends first is no release yet: the count of the inner Unlock, and Extend.
-					if !bytes.Contains(p, []byte(outer.Owner())) || !bytes.Contains(p, []byte(release)) {
-						return
-					}
-					releases++
-					if !ended(outer) || !ended(inner) {
-						t.Errorf("a release is sent, and contexts go on: outer %v, inner %v", !ended(outer), !ended(inner))
-					}
-				})
-				tt.end(t, fleet, c, []*redlock.Hold{outer, inner})
-				synctest.Wait()
-				s.watch(nil)
-				if releases != 3 {
-					t.Errorf("%d releases were sent, want one to each master", releases)
+			}
+			releases, release := 0, script.NewOwner("a", "").Release(0, 0).Words(nil, false)[1].(string)
+			s.watch(func(p []byte) {
+				// What ends first is no release yet: the count of the inner Unlock, and Extend.
+				if !bytes.Contains(p, []byte(outer.Owner())) || !bytes.Contains(p, []byte(release)) {
+					return
 				}
-				expect(t, "Cause", context.Cause(outer.Context()), tt.cause)
-				expect(t, "Cause", context.Cause(inner.Context()), tt.cause)
+				releases++
+				if !ended(outer) || !ended(inner) {
+					t.Errorf("a release is sent, and contexts go on: outer %v, inner %v", !ended(outer), !ended(inner))
+				}
 			})
-		})
+			tt.end(t, fleet, c, []*redlock.Hold{outer, inner})
+			synctest.Wait()
+			s.watch(nil)
+			check.Equal(t, releases, 3, "releases, one to each master")
+			expect(t, "Cause", context.Cause(outer.Context()), tt.cause)
+			expect(t, "Cause", context.Cause(inner.Context()), tt.cause)
+		}))
 	}
 }
 
@@ -123,7 +120,7 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		for i := range 400 {
-			hold := lockFor(t, t.Context(), c, strconv.Itoa(i), time.Second)
+			hold := lock(t, t.Context(), c, strconv.Itoa(i), redlock.Lease(time.Second))
 			time.Sleep(hold.Remaining())
 			if i%2 == 0 {
 				expect(t, "Unlock at the end of validity", hold.Unlock(t.Context()), redlock.ErrLost)
@@ -139,15 +136,14 @@ func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 // hold, and of the innermost permit, where there are several.
 func TestWhatAContextTells(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		gpu := permitsOf(c, "gpu", 2)
 		outer := lock(t, t.Context(), c, "a")
 		type key struct{}
 		below := context.WithValue(outer.Context(), key{}, 1)
 		again := got(t, "Enter", outer.Enter, below)
 		time.Sleep(time.Millisecond)
 		inner := lock(t, below, c, "b")
-		one := acquire(t, gpu)
-		two := got(t, "Acquire", gpu.Acquire, one.Context())
+		one := acquire(t, c, "gpu", 2)
+		two := lock(t, one.Context(), c, "gpu", redlock.Permits(2))
 		if one.Slot() == two.Slot() || inner.Token() == outer.Token() {
 			t.Errorf("slots %d and %d, tokens %d and %d; want others", one.Slot(), two.Slot(), outer.Token(), inner.Token())
 		}
@@ -172,9 +168,7 @@ func TestWhatAContextTells(t *testing.T) {
 			if tt.hold != nil {
 				token = tt.hold.Token()
 			}
-			if got := redlock.Token(tt.ctx); got != token {
-				t.Errorf("Token of %s = %d, want %d", tt.what, got, token)
-			}
+			check.Equal(t, redlock.Token(tt.ctx), token, "Token of %s", tt.what)
 			slot := 0
 			if tt.permit != nil {
 				slot = tt.permit.Slot()

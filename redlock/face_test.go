@@ -55,8 +55,7 @@ func TestUnlockUnderAnEndedContext(t *testing.T) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		outer := lock(t, t.Context(), c, "outer")
 		inner, several := got(t, "Enter", outer.Enter, t.Context()), lockAll(t, t.Context(), c, "x", "y")
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
+		ctx := ended(t)
 		for what, err := range map[string]error{"a re-entry": inner.Unlock(ctx), "several names": several.Unlock(ctx)} {
 			expect(t, "Unlock of "+what, err, redlock.ErrNotAwaited, context.Canceled)
 			expectNot(t, "Unlock of "+what, err, redlock.ErrNoQuorum, redlock.ErrLost)
@@ -158,11 +157,9 @@ func TestConflictsAreOfThisPackage(t *testing.T) {
 		}})
 		_, err := c.TryLock(t.Context(), "a")
 		synctest.Wait()
-		sets, err2 := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{
+		sets := newSets(t, redlock.SetsConfig{Sets: map[string]redlock.Config{
 			"east": {Name: "third", Pools: fleet.Pools(), MaxLease: 5 * time.Minute, RestartGuard: 5 * time.Minute},
 		}})
-		expect(t, "NewSets", err2)
-		defer sets.Close()
 		for what, err := range map[string]error{
 			"TryLock": err, "SetsOverlap": event, "CallDone": done, "Ready": c.Ready(t.Context()), "Conflict": redlockadmin.Of(c).Conflict(),
 			"TryLock in a set": second(sets.TryLock(t.Context(), "a")), "Ready of the sets": sets.Ready(t.Context()),

@@ -18,7 +18,6 @@ import (
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
-	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
 
@@ -41,13 +40,38 @@ func bubble(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet, *redlock
 	masters(t, n, func(t *testing.T, fleet *redlocktest.Fleet) { f(t, fleet, open(t, fleet, redlock.Config{})) })
 }
 
-// masters is bubble without a client.
+// inBubble is a subtest that is a bubble.
+func inBubble(n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) func(*testing.T) {
+	return func(t *testing.T) { bubble(t, n, f) }
+}
+
+// masters is bubble without a client, and withMasters a subtest.
 func masters(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet)) {
+	t.Helper()
+	inTime(t, func(t *testing.T) { f(t, redlocktest.Start(t, n)) })
+}
+
+func withMasters(n int, f func(*testing.T, *redlocktest.Fleet)) func(*testing.T) {
+	return func(t *testing.T) { masters(t, n, f) }
+}
+
+// inSets is masters for several sets, by their IDs, and withSets a subtest.
+func inSets(t *testing.T, ids string, f func(*testing.T, fleets)) {
+	t.Helper()
+	inTime(t, func(t *testing.T) { f(t, startFleets(t, strings.Fields(ids)...)) })
+}
+
+func withSets(ids string, f func(*testing.T, fleets)) func(*testing.T) {
+	return func(t *testing.T) { inSets(t, ids, f) }
+}
+
+// inTime runs f on time of its own.
+func inTime(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		endless(t)
-		f(t, redlocktest.Start(t, n))
+		f(t)
 	})
 }
 
@@ -106,9 +130,7 @@ func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, te
 	defer conn.Close()
 	words := script.PublishTerms("x", new(script.Terms).Text(), life, time.Time{}, false).Words(nil, false)
 	words[len(words)-3] = terms
-	if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
-		t.Fatalf("forging %s: %v", terms, err)
-	}
+	check.OK(t, second(conn.Do(words[0].(string), words[1:]...)), "forging %s", terms)
 }
 
 // published returns the terms that m was told last.
@@ -126,44 +148,36 @@ func warm(t *testing.T, c *redlock.Client) {
 }
 
 // lock is Lock of a name that must be free. The Hold does not leak before the test ends.
-func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
+func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string, options ...redlock.Option) *redlock.Hold {
 	t.Helper()
-	hold, err := c.Lock(ctx, name)
+	hold, err := c.Lock(ctx, name, options...)
 	check.OK(t, err, "Lock(%q)", name)
 	t.Cleanup(func() { runtime.KeepAlive(hold) })
 	return hold
 }
 
-// lockFor is LockFor of a name that must be free.
-func lockFor(t *testing.T, ctx context.Context, c *redlock.Client, name string, lease time.Duration) *redlock.Hold {
+// acquire is Lock of a permit that must be free. All masters have answered when it returns.
+func acquire(t *testing.T, c *redlock.Client, name string, permits int) *redlock.Hold {
 	t.Helper()
-	hold, err := c.Lock(ctx, name, redlock.Lease(lease))
-	check.OK(t, err, "LockFor(%q, %v)", name, lease)
+	hold := lock(t, t.Context(), c, name, redlock.Permits(permits))
+	synctest.Wait()
 	return hold
 }
 
-// semaphoreOf is how a client takes permits of one name.
-type semaphoreOf struct {
-	*redlockadmin.Admin
-	client  *redlock.Client
-	name    string
-	permits redlock.Option
+// within is a context that ends with ctx, and after d at the latest.
+func within(t *testing.T, ctx context.Context, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, d)
+	t.Cleanup(cancel)
+	return ctx
 }
 
-func permitsOf(c *redlock.Client, name string, n int) semaphoreOf {
-	return semaphoreOf{redlockadmin.Of(c), c, name, redlock.Permits(n)}
-}
-
-func (s semaphoreOf) Acquire(ctx context.Context) (*redlock.Hold, error) {
-	return s.client.Lock(ctx, s.name, s.permits)
-}
-
-func (s semaphoreOf) TryAcquire(ctx context.Context) (*redlock.Hold, error) {
-	return s.client.TryLock(ctx, s.name, s.permits)
-}
-
-func (s semaphoreOf) Inspect(ctx context.Context) (redlockadmin.SemaphoreInspection, error) {
-	return s.InspectSemaphore(ctx, s.name)
+// ended is a context that has ended.
+func ended(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }
 
 // unlock is an Unlock that must succeed.
@@ -233,9 +247,7 @@ func expectCount(t *testing.T, fleet *redlocktest.Fleet, hold *redlock.Hold, mas
 // expectAlive wants the context of hold to go on.
 func expectAlive(t *testing.T, hold *redlock.Hold) {
 	t.Helper()
-	if err := context.Cause(hold.Context()); err != nil {
-		t.Errorf("the context of %q has ended: %v", hold.Name(), err)
-	}
+	expect(t, fmt.Sprintf("Cause of the end of %q", hold.Name()), context.Cause(hold.Context()))
 }
 
 // expectEnd waits for the end of hold's context and wants it at that age of the hold,
@@ -262,9 +274,7 @@ func expectQuiet(t *testing.T, fleets ...*redlocktest.Fleet) {
 	t.Helper()
 	before := scripts(fleets...)
 	time.Sleep(10 * lease)
-	if n := scripts(fleets...) - before; n != 0 {
-		t.Errorf("the masters ran %d scripts in ten leases that should be quiet", n)
-	}
+	check.Equal(t, scripts(fleets...)-before, 0, "scripts that the masters ran in ten leases that should be quiet")
 }
 
 // each does f to the masters from up to, but not including, to.

@@ -1,7 +1,6 @@
 package redlock_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -43,29 +42,27 @@ func TestInspectTells(t *testing.T) {
 		"split":               {[]has{{0, 2, someone, time.Minute}, {2, 4, another, time.Hour}}, false, "", time.Minute},
 		"held without expiry": {[]has{{0, 3, someone, 0}}, true, someone, never},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				for _, h := range tt.has {
-					each(fleet, h.from, h.to, func(m *redlocktest.Master) {
-						m.HSet("a", h.owner, "3")
-						if h.left > 0 {
-							m.Expire("a", h.left)
-						}
-					})
-				}
-				in := inspect(t, c, "a")
-				if in.Name != "a" || in.Held != tt.held || in.Holder != tt.holder || in.Remaining != tt.left {
-					t.Errorf("Inspect = %q held=%v holder=%q left=%v, want held=%v holder=%q left=%v",
-						in.Name, in.Held, in.Holder, in.Remaining, tt.held, tt.holder, tt.left)
-				}
-				for i, m := range in.Masters {
-					want := fleet.Master(i).Holder("a")
-					if m.Holder != want || (want != "") != (m.Count == 3) || (want != "") != (m.Remaining > 0) || m.Err != nil || m.Guard != 0 || m.Token != 0 {
-						t.Errorf("Masters[%d] = %+v, want holder %q, and no error, guard or token", i, m, want)
+		t.Run(name, inBubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			for _, h := range tt.has {
+				each(fleet, h.from, h.to, func(m *redlocktest.Master) {
+					m.HSet("a", h.owner, "3")
+					if h.left > 0 {
+						m.Expire("a", h.left)
 					}
+				})
+			}
+			in := inspect(t, c, "a")
+			if in.Name != "a" || in.Held != tt.held || in.Holder != tt.holder || in.Remaining != tt.left {
+				t.Errorf("Inspect = %q held=%v holder=%q left=%v, want held=%v holder=%q left=%v",
+					in.Name, in.Held, in.Holder, in.Remaining, tt.held, tt.holder, tt.left)
+			}
+			for i, m := range in.Masters {
+				want := fleet.Master(i).Holder("a")
+				if m.Holder != want || (want != "") != (m.Count == 3) || (want != "") != (m.Remaining > 0) || m.Err != nil || m.Guard != 0 || m.Token != 0 {
+					t.Errorf("Masters[%d] = %+v, want holder %q, and no error, guard or token", i, m, want)
 				}
-			})
-		})
+			}
+		}))
 	}
 }
 
@@ -87,10 +84,9 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		if in.Held || in.Masters[2].Holder == "" {
 			t.Errorf("Inspect = %+v, want it not held for sure, and what the third master says", in)
 		}
-		expect(t, "Inspect of a semaphore", second(permitsOf(c, "s", 1).Inspect(t.Context())), redlock.ErrNoQuorum)
+		expect(t, "Inspect of a semaphore", second(redlockadmin.Of(c).InspectSemaphore(t.Context(), "s")), redlock.ErrNoQuorum)
 		expect(t, "Close", c.Close(), redlock.ErrNoQuorum)
-		_, err = redlockadmin.Of(c).Inspect(t.Context(), "a")
-		expect(t, "Inspect of a closed client", err, redlock.ErrClosed)
+		expect(t, "Inspect of a closed client", second(redlockadmin.Of(c).Inspect(t.Context(), "a")), redlock.ErrClosed)
 	})
 }
 
@@ -105,9 +101,7 @@ func TestInspectShowsTheGuard(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		if got := inspect(t, c, "a").Masters[1].Guard; got != 0 {
-			t.Errorf("Guard = %v after a minute, want 0", got)
-		}
+		check.Equal(t, inspect(t, c, "a").Masters[1].Guard, 0, "Guard after a minute")
 	})
 }
 
@@ -116,17 +110,15 @@ func TestInspectShowsTheGuard(t *testing.T) {
 func TestInspectShowsTheGuardOfTheFleet(t *testing.T) {
 	const own, age = 30 * time.Second, 20 * time.Second
 	for name, guard := range map[string]time.Duration{"shorter": 6 * time.Second, "longer": 2 * time.Minute, "off": redlock.GuardOff} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-				user, _ := joins(t, fleet, redlock.Config{RestartGuard: guard, Lease: 6 * time.Second, MaxLease: 6 * time.Second}, 0, 1, 2)
-				lock(t, t.Context(), user, "a")
-				fleet.Master(1).Restart()
-				time.Sleep(age)
-				c := open(t, fleet, redlock.Config{RestartGuard: own, NoRecord: true})
-				want := max(0, guard+clock.Drift(guard)+time.Second-age)
-				check.Equal(t, inspect(t, c, "a").Masters[1].Guard, want, "Guard")
-			})
-		})
+		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+			user, _ := joins(t, fleet, redlock.Config{RestartGuard: guard, Lease: 6 * time.Second, MaxLease: 6 * time.Second}, 0, 1, 2)
+			lock(t, t.Context(), user, "a")
+			fleet.Master(1).Restart()
+			time.Sleep(age)
+			c := open(t, fleet, redlock.Config{RestartGuard: own, NoRecord: true})
+			want := max(0, guard+clock.Drift(guard)+time.Second-age)
+			check.Equal(t, inspect(t, c, "a").Masters[1].Guard, want, "Guard")
+		}))
 	}
 }
 
@@ -137,15 +129,13 @@ func TestInspectNames(t *testing.T) {
 		billing, _ := member(t, fleet, "billing", 0, 1, 2)
 		reports, _ := member(t, fleet, "reports", 0, 1, 2)
 		hold := lock(t, t.Context(), api, "a")
-		got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) {
-			return api.Lock(ctx, "r", redlock.Shared(), redlock.Lease(10*time.Second))
-		}, t.Context())
-		long := rlock(t, t.Context(), billing, "r")
-		permits := []*redlock.Hold{acquire(t, permitsOf(api, "s", 2)), acquire(t, permitsOf(billing, "s", 2))}
-		writer(t, billing)
+		lock(t, t.Context(), api, "r", redlock.Shared(), redlock.Lease(10*time.Second))
+		long := lock(t, t.Context(), billing, "r", redlock.Shared())
+		permits := []*redlock.Hold{acquire(t, api, "s", 2), acquire(t, billing, "s", 2)}
+		locking(t, billing, "a")
 		rest(10 * time.Millisecond)
-		reader(t, reports)
-		acquirer(t, permitsOf(billing, "s", 1))
+		locking(t, reports, "a", redlock.Shared())
+		locking(t, billing, "s", redlock.Permits(1))
 		rest(5*time.Second - 10*time.Millisecond)
 
 		whose := func(owner string, i *redlock.ClientInfo) string {
@@ -189,7 +179,7 @@ func TestInspectNames(t *testing.T) {
 		const both = ", api reads for 5s, billing reads for 25s"
 		expectTold("r", "true by shared since 0s for 25s"+both, fmt.Sprintf("shared 0 for 25s with token %d%s", long.Token(), both))
 
-		in, err := permitsOf(c, "s", 2).Inspect(t.Context())
+		in, err := redlockadmin.Of(c).InspectSemaphore(t.Context(), "s")
 		expect(t, "Inspect", err)
 		told := []string{in.Name + slots(in.Slots)}
 		for _, m := range in.Masters {

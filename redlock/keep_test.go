@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,13 +46,9 @@ func TestKeep(t *testing.T) {
 			}
 			unlock(t, hold)
 		}
-		if sent := fleet.Master(0).Commands() - before; sent != 0 {
-			t.Errorf("%d commands for a hundred locks of what is kept, want none", sent)
-		}
+		check.Equal(t, fleet.Master(0).Commands()-before, 0, "commands for a hundred locks of what is kept")
 		for _, m := range fleet.Masters() {
-			if m.Holder("a") != first.Owner() {
-				t.Errorf("%s has %q, want the lock kept", m.Name(), m.Holder("a"))
-			}
+			check.Equal(t, m.Holder("a"), first.Owner(), "who has what is kept on %s", m.Name())
 		}
 		hold := lock(t, t.Context(), other, "a")
 		if hold.Token() <= token {
@@ -69,13 +64,14 @@ func TestKeep(t *testing.T) {
 // keeps it within one.
 func TestKeepRecalled(t *testing.T) {
 	const trip = 2 * time.Millisecond
-	for name, take := range map[string]func(face) func(context.Context) (*redlock.Hold, error){
-		"Lock":            func(f face) func(context.Context) (*redlock.Hold, error) { return f.take },
-		"TryLock":         func(f face) func(context.Context) (*redlock.Hold, error) { return f.try },
-		"a reader":        func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).take },
-		"try to read":     func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).try },
-		"own reader":      func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).take },
-		"own try to read": func(f face) func(context.Context) (*redlock.Hold, error) { return readers(f.Client).try },
+	take, try, shared := (*redlock.Client).Lock, (*redlock.Client).TryLock, []redlock.Option{redlock.Shared()}
+	for name, tt := range map[string]struct {
+		call    func(*redlock.Client, context.Context, string, ...redlock.Option) (*redlock.Hold, error)
+		options []redlock.Option
+		own     bool
+	}{
+		"Lock": {take, nil, false}, "a reader": {take, shared, false}, "own reader": {take, shared, true},
+		"TryLock": {try, nil, false}, "try to read": {try, shared, false}, "own try to read": {try, shared, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
@@ -83,11 +79,11 @@ func TestKeepRecalled(t *testing.T) {
 				unlock(t, lock(t, t.Context(), keeper, "a"))
 				synctest.Wait()
 				who, most := other, 6*trip
-				if strings.HasPrefix(name, "own ") {
+				if tt.own {
 					who, most = keeper, trip
 				}
 				began := time.Now()
-				hold, err := take(locks(who))(t.Context())
+				hold, err := tt.call(who, t.Context(), "a", tt.options...)
 				if took := time.Since(began); err != nil || took > most {
 					t.Fatalf("%v after %v, round trips being %v", err, took, trip)
 				}
@@ -104,11 +100,9 @@ func TestKeepRecalled(t *testing.T) {
 func TestKeepDowngraded(t *testing.T) {
 	withKeeper(t, func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 		unlock(t, lock(t, t.Context(), keeper, "a"))
-		hold := lockFor(t, t.Context(), keeper, "a", 2*time.Second)
+		hold := lock(t, t.Context(), keeper, "a", redlock.Lease(2*time.Second))
 		check.OK(t, hold.Downgrade(t.Context()), "Downgrade")
-		if left := hold.Remaining(); left > 2*time.Second {
-			t.Errorf("%v remain of a hold for 2s after its downgrade", left)
-		}
+		check.AtMost(t, hold.Remaining(), 2*time.Second, "what remains of a hold for 2s after its downgrade")
 		unlock(t, hold)
 	})
 }
@@ -117,7 +111,7 @@ func TestKeepDowngraded(t *testing.T) {
 func TestKeepNotWanted(t *testing.T) {
 	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
 		hold := lock(t, t.Context(), keeper, "a")
-		next := writer(t, other)
+		next := locking(t, other, "a")
 		time.Sleep(100 * time.Millisecond)
 		unlock(t, hold)
 		expectHolds(t, "after the Unlock", []*waiting{next}, 0)
@@ -155,7 +149,7 @@ func TestKeepEnds(t *testing.T) {
 			unlock(t, got(t, "TryRLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.TryLock(ctx, "a", redlock.Shared()) }, t.Context()))
 		},
 		"a fixed lease": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
-			hold := lockFor(t, t.Context(), keeper, "a", 5*time.Second)
+			hold := lock(t, t.Context(), keeper, "a", redlock.Lease(5*time.Second))
 			time.Sleep(4 * time.Second)
 			expectAlive(t, hold)
 			over(t, hold.Context())
@@ -181,7 +175,7 @@ func TestNotKept(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, keeper, other *redlock.Client){
 		"handed off": func(t *testing.T, keeper, other *redlock.Client) {
 			hold := lock(t, t.Context(), other, "a")
-			next := writer(t, keeper)
+			next := locking(t, keeper, "a")
 			time.Sleep(100 * time.Millisecond)
 			unlock(t, hold)
 			got := next.returned(t)
@@ -190,12 +184,12 @@ func TestNotKept(t *testing.T) {
 		},
 		"another caller of the client waits": func(t *testing.T, keeper, _ *redlock.Client) {
 			hold := lock(t, t.Context(), keeper, "a")
-			next := writer(t, keeper)
+			next := locking(t, keeper, "a")
 			unlock(t, hold)
 			unlock(t, next.returned(t))
 		},
 		"a reader": func(t *testing.T, keeper, _ *redlock.Client) {
-			unlock(t, got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.Lock(ctx, "a", redlock.Shared()) }, t.Context()))
+			unlock(t, lock(t, t.Context(), keeper, "a", redlock.Shared()))
 		},
 		"a reader by now": func(t *testing.T, keeper, _ *redlock.Client) {
 			hold := lock(t, t.Context(), keeper, "a")
@@ -203,7 +197,7 @@ func TestNotKept(t *testing.T) {
 			unlock(t, hold)
 		},
 		"a permit": func(t *testing.T, keeper, _ *redlock.Client) {
-			unlock(t, acquire(t, permitsOf(keeper, "a", 1)))
+			unlock(t, acquire(t, keeper, "a", 1))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -241,13 +235,9 @@ func TestKeepSeveral(t *testing.T) {
 				synctest.Wait()
 				before := scripts(fleet)
 				holds, err := take(keeper, t.Context(), []string{"a", "b"})
-				if err != nil {
-					t.Fatalf("%s = %v, want both", name, err)
-				}
+				check.OK(t, err, "%s of both", name)
 				synctest.Wait()
-				if sent := scripts(fleet) - before; sent != 3 {
-					t.Errorf("%d script calls, want one on each of 3 masters for the name that is not kept", sent)
-				}
+				check.Equal(t, scripts(fleet)-before, 3, "script calls, one on each master for the name that is not kept")
 				expect(t, "Unlock", holds.Unlock(t.Context()))
 			})
 		})
@@ -261,9 +251,7 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 			unlock(t, lock(t, t.Context(), keeper, name))
 		}
 		synctest.Wait()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		before := scripts(fleet)
+		ctx, before := ended(t), scripts(fleet)
 		for call, f := range map[string]func() error{
 			"Lock":        func() error { return second(keeper.Lock(ctx, "a")) },
 			"TryLock":     func() error { return second(keeper.TryLock(ctx, "a")) },
@@ -278,9 +266,7 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 			expect(t, call, f(), context.Canceled)
 		}
 		synctest.Wait()
-		if sent := scripts(fleet) - before; sent != 0 {
-			t.Errorf("%d script calls, want none", sent)
-		}
+		check.Equal(t, scripts(fleet)-before, 0, "script calls")
 		if fleet.Master(0).Holder("a") == "" {
 			t.Error("it is not kept any more")
 		}
@@ -296,7 +282,7 @@ func TestKeepByAClientThatWasCutOff(t *testing.T) {
 
 func keepAcrossACut(t *testing.T, take func(*redlock.Client, context.Context, string, ...redlock.Option) (*redlock.Hold, error)) {
 	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		wires, pools := wired(fleet, 3, 0)
+		wires, pools := wired(fleet, 0, 0, 1, 2)
 		const long = 2 * time.Minute
 		c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, Keep: long, NodeTimeout: long / 3})
 		warm(t, c)

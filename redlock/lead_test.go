@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -29,16 +30,10 @@ func TestLead(t *testing.T) {
 			last = time.Now()
 		}
 		var all sync.WaitGroup
-		// campaign leads for as long as it can. cut takes the client away from all masters.
-		campaign := func(ctx context.Context, who int) (cut func()) {
-			var cfg redlock.Config
-			var wires []*redlocktest.Wire
-			for _, m := range fleet.Masters() {
-				w := m.Wire()
-				wires = append(wires, w)
-				cfg.Pools = append(cfg.Pools, dialing(w.Dial))
-			}
-			client := open(t, fleet, cfg)
+		// campaign leads for as long as it can. cutOff takes the client away from all masters.
+		campaign := func(ctx context.Context, who int) (cutOff func()) {
+			wires, pools := wired(fleet, 0, 0, 1, 2)
+			client := open(t, fleet, redlock.Config{Pools: pools})
 			all.Go(func() {
 				expect(t, "Lead", client.Lead(ctx, "a", func(ctx context.Context) error {
 					tell(who, "leads")
@@ -52,22 +47,18 @@ func TestLead(t *testing.T) {
 				}), context.Canceled)
 			})
 			synctest.Wait()
-			return func() {
-				for _, w := range wires {
-					w.Cut(true, true)
-				}
-			}
+			return func() { cut(wires, true) }
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		first, resign := context.WithCancel(ctx)
 		campaign(first, 1)
-		cut := campaign(ctx, 2)
+		cutOff := campaign(ctx, 2)
 		time.Sleep(time.Second)
 		campaign(ctx, 3)
 		time.Sleep(35 * time.Second)
 		resign()
 		time.Sleep(35 * time.Second)
-		cut()
+		cutOff()
 		time.Sleep(lease + time.Second)
 		mu.Lock()
 		expectLines(t, "the elections", terms, []string{
@@ -100,9 +91,7 @@ func TestLeadFails(t *testing.T) {
 			return broken
 		})
 		expect(t, "Lead", err)
-		if n := log.count("could not lead, and campaigns again"); n != 10 {
-			t.Errorf("%d lines in the log, want 10", n)
-		}
+		check.Equal(t, log.count("could not lead, and campaigns again"), 10, "lines in the log")
 		for i, mean := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 1, 2} {
 			pause, least := began[i+1].Sub(began[i]), mean*time.Second/2
 			if i == 8 {
@@ -124,8 +113,7 @@ func TestLeadFails(t *testing.T) {
 			t.Errorf("Lead led after %v, while the masters refused it", took)
 		}
 		expectOwn(t, "Lead of no name", c.Lead(t.Context(), "", nil))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, t.Context(), time.Second)
 		defer unlock(t, lock(t, t.Context(), other, "a"))
 		expect(t, "Lead that is not elected", c.Lead(ctx, "a", nil), context.DeadlineExceeded, redlock.ErrTaken)
 		expect(t, "Close", c.Close())
@@ -152,34 +140,29 @@ func TestLeadIsDone(t *testing.T) {
 			each(fleet, 0, 3, (*redlocktest.Master).FlushAll)
 		}, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				ctx, stop := context.WithCancel(t.Context())
-				defer stop()
-				terms := 0
-				expect(t, "Lead", c.Lead(ctx, "a", func(context.Context) error {
-					switch terms++; {
-					case terms > tt.terms:
-						stop() // or it would go on forever
-					case terms == 1:
-						tt.during(fleet, stop)
-					}
-					return nil
-				}))
-				if terms != tt.terms {
-					t.Errorf("it led %d times, want %d", terms, tt.terms)
+		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			terms := 0
+			expect(t, "Lead", c.Lead(ctx, "a", func(context.Context) error {
+				switch terms++; {
+				case terms > tt.terms:
+					stop() // or it would go on forever
+				case terms == 1:
+					tt.during(fleet, stop)
 				}
-				each(fleet, 0, 3, (*redlocktest.Master).Thaw)
-			})
-		})
+				return nil
+			}))
+			check.Equal(t, terms, tt.terms, "how often it led")
+			each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+		}))
 	}
 }
 
 // With Permits, so many lead at a time; with Lease, each for so long. All readers would lead.
 func TestLeadTakesOptions(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
+		ctx := within(t, t.Context(), 20*time.Second)
 		most, terms := 0, 0
 		var lead []context.Context // of those that do: a context ends before the next one leads, and its function a little later
 		var mu sync.Mutex

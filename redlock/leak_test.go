@@ -111,8 +111,7 @@ func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 					t.Errorf("the warning says %s, want the name, the owner %q and how long it was held", got, owner)
 				}
 				expect(t, "Cause at the leak", context.Cause(ctx))
-				_, err := d.TryLock(t.Context(), "a")
-				expect(t, "TryLock", err, redlock.ErrTaken)
+				expect(t, "TryLock", second(d.TryLock(t.Context(), "a")), redlock.ErrTaken)
 
 				over(t, ctx)
 				cause := context.Cause(ctx)
@@ -120,9 +119,7 @@ func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 				if !strings.Contains(cause.Error(), "garbage without Unlock") {
 					t.Errorf("Cause = %q, want the reason", cause)
 				}
-				if got, want := time.Since(start), age.Truncate(renewEvery)+validity; got != want {
-					t.Errorf("the context ended after %v, want %v", got, want)
-				}
+				check.Equal(t, time.Since(start), age.Truncate(renewEvery)+validity, "the context ended after")
 				if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], "garbage without Unlock") {
 					t.Errorf("the warnings of loss are %v, want one with the reason", got)
 				}
@@ -225,9 +222,7 @@ func TestManyClients(t *testing.T) {
 					time.Sleep(tt.pause)
 				}
 				synctest.Wait() // for the log
-				if got := len(log.Lines("many clients are made")); got != tt.want {
-					t.Errorf("%d warnings, want %d", got, tt.want)
-				}
+				check.Equal(t, len(log.Lines("many clients are made")), tt.want, "warnings")
 			})
 		})
 	}

@@ -23,32 +23,28 @@ func TestMinorityCostsNoTime(t *testing.T) {
 		"dead":    (*redlocktest.Master).Kill,
 		"slow":    func(m *redlocktest.Master) { m.Delay(time.Second) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				const trip = 2 * time.Millisecond
-				d := open(t, fleet, redlock.Config{})
-				warm(t, c)
-				warm(t, d)
-				each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(trip / 2) })
-				hold := lock(t, t.Context(), c, "handed over")
-				next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return d.Lock(ctx, "handed over") })
-				time.Sleep(1037 * time.Millisecond)
-				each(fleet, 0, 2, fault)
+		t.Run(name, inBubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			const trip = 2 * time.Millisecond
+			d := open(t, fleet, redlock.Config{})
+			warm(t, c)
+			warm(t, d)
+			each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(trip / 2) })
+			hold := lock(t, t.Context(), c, "handed over")
+			next := locking(t, d, "handed over")
+			time.Sleep(1037 * time.Millisecond)
+			each(fleet, 0, 2, fault)
+			start := time.Now()
+			go hold.Unlock(t.Context())
+			hold = next.returned(t)
+			check.Equal(t, time.Since(start), trip, "the next holder had the lock after")
+			for range 20 {
 				start := time.Now()
-				go hold.Unlock(t.Context())
-				hold = next.returned(t)
-				check.Equal(t, time.Since(start), trip, "the next holder had the lock after")
-				for range 20 {
-					start := time.Now()
-					unlock(t, lock(t, t.Context(), c, "a"))
-					if got := time.Since(start); got != 2*trip {
-						t.Errorf("Lock and Unlock took %v, want two round trips of %v", got, trip)
-					}
-					time.Sleep(100 * time.Millisecond)
-				}
-				expectAlive(t, hold)
-			})
-		})
+				unlock(t, lock(t, t.Context(), c, "a"))
+				check.Equal(t, time.Since(start), 2*trip, "two round trips: Lock and Unlock took")
+				time.Sleep(100 * time.Millisecond)
+			}
+			expectAlive(t, hold)
+		}))
 	}
 }
 
@@ -57,7 +53,7 @@ func TestManyCallersCostOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
 		fleet := redlocktest.Start(t, 3)
 		c, d := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
-		hold := lockFor(t, t.Context(), d, "a", lease)
+		hold := lock(t, t.Context(), d, "a", redlock.Lease(lease))
 
 		const callers, served = 1000, 100
 		ctx, cancel := context.WithCancel(t.Context())
@@ -76,12 +72,8 @@ func TestManyCallersCostOne(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if got := runtime.NumGoroutine() - goroutines; got > callers+100 {
-			t.Errorf("%d callers that wait need %d goroutines", callers, got)
-		}
-		if got := fleet.Master(0).Connections(); got > 4 {
-			t.Errorf("a master has %d connections", got)
-		}
+		check.AtMost(t, runtime.NumGoroutine()-goroutines, callers+100, "goroutines of callers that wait")
+		check.AtMost(t, fleet.Master(0).Connections(), 4, "connections of a master")
 		before := fleet.Master(0).Calls("EVALSHA")
 		time.Sleep(10 * time.Second)
 		// A contender asks after 200 ms, then ever more seldom, and from 0.8 s on every 400 ms.

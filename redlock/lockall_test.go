@@ -46,31 +46,24 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 		takesOne := func(call string, do func()) {
 			t.Helper()
 			start := time.Now()
-			if do(); time.Since(start) != trip {
-				t.Errorf("%s of 4 names took %v, want one round trip of %v", call, time.Since(start), trip)
-			}
+			do()
+			check.Equal(t, time.Since(start), trip, "one round trip: %s of 4 names took", call)
 		}
 		var holds *redlock.Holds
 		before := scripts(fleet)
 		takesOne("LockAll", func() { holds = lockAll(t, t.Context(), c, "d", "b", "a", "c", "b") })
 		synctest.Wait()
-		if got := scripts(fleet) - before; got != 4*5 {
-			t.Errorf("LockAll of 4 free names took %d script calls, want one for each on each of 5 masters", got)
-		}
+		check.Equal(t, scripts(fleet)-before, 4*5, "script calls of LockAll, one for each of 4 free names on each of 5 masters")
 		if got, want := holds.Names(), []string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
 			t.Errorf("Names = %q, want %q", got, want)
 		}
 		for _, name := range holds.Names() {
 			expectCount(t, fleet, holds.Hold(name), "1", 1)
 		}
-		if got := holds.Hold("e"); got != nil {
-			t.Errorf("Hold of another name = %v, want nil", got)
-		}
+		check.Equal(t, holds.Hold("e"), nil, "Hold of another name")
 		time.Sleep(5 * time.Second)
 		takesOne("Extend", func() { expect(t, "Extend", holds.Extend(t.Context(), lease)) })
-		if left := holds.Remaining(); left != validity-trip {
-			t.Errorf("Remaining = %v after Extend, want %v", left, validity-trip)
-		}
+		check.Equal(t, holds.Remaining(), validity-trip, "Remaining after Extend")
 		takesOne("Unlock", func() { expect(t, "Unlock", holds.Unlock(holds.Context())) })
 		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrNotHeld)
 		expect(t, "Extend after Unlock", holds.Extend(t.Context(), lease), redlock.ErrNotHeld)
@@ -126,26 +119,24 @@ func TestCutLockAll(t *testing.T) {
 		"the context ends": {func(cancel func(), _ *redlock.Client) { cancel() }, []error{context.Canceled, redlock.ErrTaken}, `lock "b"`},
 		"Close":            {func(_ func(), waits *redlock.Client) { waits.Close() }, []error{redlock.ErrClosed}, `lock "`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				waits := open(t, fleet, redlock.Config{})
-				b := lock(t, t.Context(), c, "b")
-				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(3*time.Second, func() { tt.cut(cancel, waits) })
-				start := time.Now()
-				holds, err := waits.LockAll(ctx, []string{"c", "b", "a"})
-				if took := time.Since(start); took != 3*time.Second || holds != nil {
-					t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, took)
-				}
-				expect(t, "LockAll", err, tt.want...)
-				expectSays(t, "LockAll", err, tt.says)
-				expectFree(t, fleet, "a")
-				expectFree(t, fleet, "c")
-				unlock(t, b)
-				expectFree(t, fleet, "b")
-				expectQuiet(t, fleet)
-			})
-		})
+		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			waits := open(t, fleet, redlock.Config{})
+			b := lock(t, t.Context(), c, "b")
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(3*time.Second, func() { tt.cut(cancel, waits) })
+			start := time.Now()
+			holds, err := waits.LockAll(ctx, []string{"c", "b", "a"})
+			if took := time.Since(start); took != 3*time.Second || holds != nil {
+				t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, took)
+			}
+			expect(t, "LockAll", err, tt.want...)
+			expectSays(t, "LockAll", err, tt.says)
+			expectFree(t, fleet, "a")
+			expectFree(t, fleet, "c")
+			unlock(t, b)
+			expectFree(t, fleet, "b")
+			expectQuiet(t, fleet)
+		}))
 	}
 }
 
@@ -202,38 +193,36 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 		"short ones":          {0, []redlock.Option{redlock.Lease(short)}, []time.Duration{9 * short / 30, 18 * short / 30, 27 * short / 30, 36 * short / 30}, short * 6 / 10, short},
 		"longer than MaxHold": {time.Minute, nil, []time.Duration{5 * time.Minute}, 19 * time.Second, 90 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
-				c := open(t, fleet, redlock.Config{MaxHold: tt.limit})
-				names := []string{"a", "b", "c", "d", "e"}[:len(tt.freed)+1]
-				for i, at := range tt.freed {
-					busy := lock(t, t.Context(), other, names[i+1])
-					time.AfterFunc(at, func() { unlock(t, busy) })
-				}
-				got := make(chan *redlock.Holds, 1)
-				go func() {
-					holds, err := c.LockAll(t.Context(), names, tt.options...)
-					expect(t, "LockAll", err)
-					got <- holds
-				}()
-				time.Sleep(100 * time.Millisecond)
-				has := fleet.Master(0).Holder("a")
-				holds := <-got
-				if now := fleet.Master(0).Holder("a"); now == "" || now != has {
-					t.Errorf("%q has a in the end, want %q as at first", now, has)
-				}
-				start := time.Now()
-				time.Sleep(100 * time.Millisecond) // a lock that was handed over begins with a short lease
-				if left := holds.Remaining(); left < tt.left-100*time.Millisecond {
-					t.Errorf("%v are left, want %v", left, tt.left)
-				}
-				<-holds.Context().Done()
-				if lasted := time.Since(start); lasted > tt.lasts || lasted < tt.limit {
-					t.Errorf("the holds lasted for %v, want %v to %v", lasted, tt.limit, tt.lasts)
-				}
-				expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost)
-			})
-		})
+		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+			c := open(t, fleet, redlock.Config{MaxHold: tt.limit})
+			names := []string{"a", "b", "c", "d", "e"}[:len(tt.freed)+1]
+			for i, at := range tt.freed {
+				busy := lock(t, t.Context(), other, names[i+1])
+				time.AfterFunc(at, func() { unlock(t, busy) })
+			}
+			got := make(chan *redlock.Holds, 1)
+			go func() {
+				holds, err := c.LockAll(t.Context(), names, tt.options...)
+				expect(t, "LockAll", err)
+				got <- holds
+			}()
+			time.Sleep(100 * time.Millisecond)
+			has := fleet.Master(0).Holder("a")
+			holds := <-got
+			if now := fleet.Master(0).Holder("a"); now == "" || now != has {
+				t.Errorf("%q has a in the end, want %q as at first", now, has)
+			}
+			start := time.Now()
+			time.Sleep(100 * time.Millisecond) // a lock that was handed over begins with a short lease
+			if left := holds.Remaining(); left < tt.left-100*time.Millisecond {
+				t.Errorf("%v are left, want %v", left, tt.left)
+			}
+			<-holds.Context().Done()
+			if lasted := time.Since(start); lasted > tt.lasts || lasted < tt.limit {
+				t.Errorf("the holds lasted for %v, want %v to %v", lasted, tt.limit, tt.lasts)
+			}
+			expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost)
+		}))
 	}
 }
 
@@ -243,7 +232,7 @@ func TestLockAllAfterAnOutage(t *testing.T) {
 	for cut := 10 * time.Second; cut < 18*time.Second; cut += 500 * time.Millisecond {
 		t.Run(cut.String(), func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
-				lockFor(t, t.Context(), other, "b", 9*time.Second+cut)
+				lock(t, t.Context(), other, "b", redlock.Lease(9*time.Second+cut))
 				time.AfterFunc(9*time.Second, func() {
 					each(fleet, 0, 3, (*redlocktest.Master).Cut)
 					time.Sleep(cut)
@@ -264,46 +253,44 @@ func TestLockAllAfterAnOutage(t *testing.T) {
 // clients, and in its own client's line.
 func TestLockAllKeepsItsPlace(t *testing.T) {
 	for _, own := range []bool{false, true} {
-		t.Run(fmt.Sprintf("own=%t", own), func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				other, later := open(t, fleet, redlock.Config{}), c
-				if !own {
-					later = open(t, fleet, redlock.Config{})
-				}
-				b := lock(t, t.Context(), other, "b")
-				all := taking(t, c, "a", "b")
+		t.Run(fmt.Sprintf("own=%t", own), inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			other, later := open(t, fleet, redlock.Config{}), c
+			if !own {
+				later = open(t, fleet, redlock.Config{})
+			}
+			b := lock(t, t.Context(), other, "b")
+			all := taking(t, c, "a", "b")
+			time.Sleep(time.Second)
+			var ones []*waiting
+			for range 2 { // of one client, one bids and one stands in line
+				ones = append(ones, locking(t, later, "b"))
 				time.Sleep(time.Second)
-				var ones []*waiting
-				for range 2 { // of one client, one bids and one stands in line
-					ones = append(ones, waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return later.Lock(ctx, "b") }))
-					time.Sleep(time.Second)
+			}
+			seize(fleet, 0, 3) // for a minute
+			time.Sleep(2 * time.Minute)
+			unlock(t, b)
+			time.Sleep(time.Second)
+			served := ones[1:]
+			if !own { // the first of the line bids, and cannot be put back
+				served = ones
+			}
+			for _, w := range served {
+				select {
+				case <-w.done:
+					t.Error("the lock went to one that began to wait later")
+				default:
 				}
-				seize(fleet, 0, 3) // for a minute
-				time.Sleep(2 * time.Minute)
-				unlock(t, b)
-				time.Sleep(time.Second)
-				served := ones[1:]
-				if !own { // the first of the line bids, and cannot be put back
-					served = ones
-				}
-				for _, w := range served {
-					select {
-					case <-w.done:
-						t.Error("the lock went to one that began to wait later")
-					default:
-					}
-				}
-				if own {
-					<-ones[0].done
-					unlock(t, ones[0].hold)
-				}
-				expect(t, "Unlock", (<-all).Unlock(t.Context()))
-				for _, w := range served {
-					<-w.done
-					unlock(t, w.hold)
-				}
-			})
-		})
+			}
+			if own {
+				<-ones[0].done
+				unlock(t, ones[0].hold)
+			}
+			expect(t, "Unlock", (<-all).Unlock(t.Context()))
+			for _, w := range served {
+				<-w.done
+				unlock(t, w.hold)
+			}
+		}))
 	}
 }
 
@@ -336,14 +323,11 @@ func (c lateContext) Err() error {
 
 // What is lost while the others are tried is no hold: LockAll begins anew, TryLockAll says so.
 func TestLockAllLosesWhileItTries(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "far", "near")
-		c, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{
+	inSets(t, "far near", func(t *testing.T, f fleets) {
+		c := newSets(t, redlock.SetsConfig{Sets: map[string]redlock.Config{
 			"far":  {Pools: f["far"].Pools(), RestartGuard: redlock.GuardOff, NodeTimeout: 10 * time.Second},
 			"near": {Pools: f["near"].Pools(), RestartGuard: redlock.GuardOff, Lease: time.Second},
 		}})
-		check.OK(t, err, "NewSets")
-		t.Cleanup(func() { c.Close() })
 		expect(t, "Ready", c.Ready(t.Context()))
 		near, far := nameIn(t, c, "near"), nameIn(t, c, "far")
 		if near > far {
@@ -359,7 +343,7 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 			each(f["near"], 0, 3, (*redlocktest.Master).RestartWithData)
 		}
 		go lose()
-		_, err = c.TryLockAll(t.Context(), []string{far, near})
+		_, err := c.TryLockAll(t.Context(), []string{far, near})
 		expect(t, "TryLockAll", err, redlock.ErrLost)
 		expectSays(t, "TryLockAll", err, fmt.Sprintf("lock %q", near))
 		time.Sleep(10 * time.Second)
@@ -370,9 +354,7 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 		check.OK(t, err, "LockAll")
 		expect(t, "Err", holds.Context().Err())
 		for _, name := range holds.Names() { // what was not lost was given back, and is entered once
-			if n := holds.Hold(name).Count(); n != 1 {
-				t.Errorf("%s is held %d times, want once", name, n)
-			}
+			check.Equal(t, holds.Hold(name).Count(), 1, "how often %s is held", name)
 		}
 		expect(t, "Unlock", holds.Unlock(t.Context()))
 	})
@@ -407,9 +389,7 @@ func TestHoldsEndWithTheFirst(t *testing.T) {
 		expectAlive(t, holds.Hold("b"))
 		err := holds.Unlock(t.Context())
 		expect(t, "Unlock", err, redlock.ErrLost)
-		if n := len(err.(interface{ Unwrap() []error }).Unwrap()); n != 1 {
-			t.Errorf("Unlock = %q, want the error of one of the locks", err)
-		}
+		check.Equal(t, len(err.(interface{ Unwrap() []error }).Unwrap()), 1, "locks whose errors Unlock returns")
 		expectFree(t, fleet, "b")
 		expectFree(t, fleet, "c")
 
@@ -435,21 +415,14 @@ func TestLockAllRefuses(t *testing.T) {
 		before := scripts(fleet)
 		for want, names := range map[string][]string{
 			"no name to lock": nil,
-			"empty":           {"a", ""},
-			"another lock":    {"redlock_wait:{a}"},
 			"65 names are to be locked together, more than 64": many,
 		} {
 			expectSays(t, "LockAll", second(c.LockAll(t.Context(), names)), want)
 			expectSays(t, "TryLockAll", second(c.TryLockAll(t.Context(), names)), want)
 		}
 		expectSays(t, "LockAll", second(c.LockAll(t.Context(), []string{"a"}, redlock.Permits(2))), "Permits are taken one at a time")
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		_, err := c.LockAll(ended, []string{"a", "b"})
-		expect(t, "LockAll under a context that has ended", err, context.Canceled)
-		if got := scripts(fleet) - before; got != 0 {
-			t.Errorf("the masters ran %d scripts for it", got)
-		}
+		expect(t, "LockAll under a context that has ended", second(c.LockAll(ended(t), []string{"a", "b"})), context.Canceled)
+		check.Equal(t, scripts(fleet)-before, 0, "scripts that the masters ran for it")
 		expect(t, "Unlock", lockAll(t, t.Context(), c, "a", "a").Unlock(t.Context()))
 	})
 }
@@ -479,9 +452,7 @@ func TestLockAllEntersAgain(t *testing.T) {
 		again := lockAll(t, holds.Context(), c, "a", "c")
 		expectCount(t, fleet, again.Hold("c"), "3", 3)
 		check.Equal(t, redlock.Token(holds.Context()), 0, "Token of the context of several holds")
-		if got, want := redlock.Token(holds.Hold("a").Context()), holds.Hold("a").Token(); got != want {
-			t.Errorf("Token of the context of one of them = %d, want %d", got, want)
-		}
+		check.Equal(t, redlock.Token(holds.Hold("a").Context()), holds.Hold("a").Token(), "Token of the context of one of them")
 		expect(t, "Unlock", again.Unlock(t.Context()))
 		unlock(t, inner)
 		expect(t, "Unlock", holds.Unlock(t.Context()))

@@ -41,23 +41,19 @@ func TestLogHasTheContext(t *testing.T) {
 		ctx := context.WithValue(t.Context(), traceID{}, "4bf92f35")
 		hold := lock(t, ctx, c, "a")
 		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-		waits, cancel := context.WithTimeout(ctx, time.Minute)
-		defer cancel()
+		waits := within(t, ctx, time.Minute)
 		expect(t, "Lock", second(c.Lock(waits, "b")), context.DeadlineExceeded)
 		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
 		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
 		time.Sleep(settle)
-		ends, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
+		ends := within(t, ctx, time.Second)
 		fails := errors.New("no")
 		expect(t, "Lead", c.Lead(ends, "c", func(context.Context) error { return fails }), context.DeadlineExceeded)
 		synctest.Wait()
 		log.mu.Lock()
 		defer log.mu.Unlock()
 		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "could not lead, and campaigns again"} {
-			if got := log.ids["redlock: "+message]; got != "4bf92f35" {
-				t.Errorf("%q came with the ID %v, want that of the caller's context", message, got)
-			}
+			check.Equal[any](t, log.ids["redlock: "+message], "4bf92f35", "the ID in the context of %q", message)
 		}
 	})
 }
@@ -91,7 +87,7 @@ func TestTheLogMayCallTheClient(t *testing.T) {
 				closed = true
 			}
 		}))})
-		hold, lost = lock(t, t.Context(), c, "a"), lockFor(t, t.Context(), c, "b", lease)
+		hold, lost = lock(t, t.Context(), c, "a"), lock(t, t.Context(), c, "b", redlock.Lease(lease))
 		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
 		time.Sleep(lease - time.Second)
 		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
@@ -130,51 +126,49 @@ func TestAHandlerThatBlocksStallsNothing(t *testing.T) {
 	for _, at := range []string{
 		"master is up", "master is down", "waiting for a quorum", "renewal failed", "renewals succeed again", "hold is lost",
 	} {
-		t.Run(at, func(t *testing.T) {
-			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-				blocked, let := false, make(chan struct{})
-				defer close(let)
-				c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
-					if message == "redlock: "+at {
-						blocked = true
-						<-let
-					}
-				}))})
-				within := func(what string, limit time.Duration, do func() error, want ...error) {
-					t.Helper()
-					done := make(chan error, 1)
-					go func() { done <- do() }()
-					select {
-					case err := <-done:
-						expect(t, what, err, want...)
-					case <-time.After(limit):
-						t.Fatalf("%s has not returned after %v", what, limit)
-					}
+		t.Run(at, withMasters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+			blocked, let := false, make(chan struct{})
+			defer close(let)
+			c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
+				if message == "redlock: "+at {
+					blocked = true
+					<-let
 				}
-				var held *redlock.Hold
-				within("Lock", time.Second, func() (err error) {
-					held, err = c.Lock(t.Context(), "held")
-					return err
-				})
-				fleet.Master(0).Freeze()
-				time.Sleep(10 * lease)
-				each(fleet, 1, 3, (*redlocktest.Master).Freeze)
-				within("Do", lease, func() error {
-					time.AfterFunc(lease/2, func() { each(fleet, 0, 3, (*redlocktest.Master).Thaw) })
-					return c.Do(t.Context(), "waits", func(context.Context) error { return nil })
-				})
-				time.Sleep(10 * lease)
-				expect(t, "Cause after 20 leases", context.Cause(held.Context()))
-				each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-				within("the context", lease, func() error {
-					<-held.Context().Done()
-					return context.Cause(held.Context())
-				}, redlock.ErrLost)
-				within("Unlock", time.Second, func() error { return held.Unlock(t.Context()) }, redlock.ErrLost)
-				within("Close", 2*time.Second, c.Close)
-				synctest.Wait()
-				check.Equal(t, blocked, true, "blocked at %s", at)
+			}))})
+			within := func(what string, limit time.Duration, do func() error, want ...error) {
+				t.Helper()
+				done := make(chan error, 1)
+				go func() { done <- do() }()
+				select {
+				case err := <-done:
+					expect(t, what, err, want...)
+				case <-time.After(limit):
+					t.Fatalf("%s has not returned after %v", what, limit)
+				}
+			}
+			var held *redlock.Hold
+			within("Lock", time.Second, func() (err error) {
+				held, err = c.Lock(t.Context(), "held")
+				return err
 			})
-		})
+			fleet.Master(0).Freeze()
+			time.Sleep(10 * lease)
+			each(fleet, 1, 3, (*redlocktest.Master).Freeze)
+			within("Do", lease, func() error {
+				time.AfterFunc(lease/2, func() { each(fleet, 0, 3, (*redlocktest.Master).Thaw) })
+				return c.Do(t.Context(), "waits", func(context.Context) error { return nil })
+			})
+			time.Sleep(10 * lease)
+			expect(t, "Cause after 20 leases", context.Cause(held.Context()))
+			each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+			within("the context", lease, func() error {
+				<-held.Context().Done()
+				return context.Cause(held.Context())
+			}, redlock.ErrLost)
+			within("Unlock", time.Second, func() error { return held.Unlock(t.Context()) }, redlock.ErrLost)
+			within("Close", 2*time.Second, c.Close)
+			synctest.Wait()
+			check.Equal(t, blocked, true, "blocked at %s", at)
+		}))
 	}
 }

@@ -23,8 +23,7 @@ func TestReady(t *testing.T) {
 		expect(t, "New", err)
 		defer c.Close()
 		synctest.Wait()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, t.Context(), time.Second)
 		err = c.Ready(ctx)
 		expect(t, "Ready", err, redlock.ErrGuarded, redlock.ErrNoQuorum, context.DeadlineExceeded)
 		var why *redlock.MajorityError
@@ -38,9 +37,7 @@ func TestReady(t *testing.T) {
 		}
 		start = time.Now()
 		unlock(t, lock(t, t.Context(), c, "a"))
-		if took := time.Since(start); took > time.Millisecond {
-			t.Errorf("Lock took %v when it was ready", took)
-		}
+		check.AtMost(t, time.Since(start), time.Millisecond, "Lock, when it was ready, took")
 	})
 }
 
@@ -71,7 +68,7 @@ func TestNewcomersWaitForAMajority(t *testing.T) {
 		before := left.Calls("EVAL") + left.Calls("EVALSHA")
 		var calls []*waiting
 		for i := range 100 {
-			calls = append(calls, waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, fmt.Sprint("n-", i)) }))
+			calls = append(calls, locking(t, c, fmt.Sprint("n-", i)))
 		}
 		time.Sleep(10 * time.Second)
 		check.Equal(t, left.Calls("EVAL")+left.Calls("EVALSHA")-before, 0, "scripts that the master ran that was left")
@@ -91,19 +88,17 @@ func TestReleaseThatIsRefused(t *testing.T) {
 		"NOPERM this user has no permissions to run the 'evalsha' command": false,
 		"MISCONF Errors writing to the AOF file":                           true,
 	} {
-		t.Run(refusal, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				warm(t, c)
-				hold := lock(t, t.Context(), c, "a")
-				synctest.Wait()
-				each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse(refusal) })
-				err := hold.Unlock(t.Context())
-				goesOn := err != nil && strings.Contains(err.Error(), "goes on in the background")
-				if !errors.Is(err, redlock.ErrNoQuorum) || goesOn != repeated {
-					t.Errorf("Unlock: got %v, want that the release goes on: %v", err, repeated)
-				}
-				each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse("") })
-			})
-		})
+		t.Run(refusal, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			warm(t, c)
+			hold := lock(t, t.Context(), c, "a")
+			synctest.Wait()
+			each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse(refusal) })
+			err := hold.Unlock(t.Context())
+			goesOn := err != nil && strings.Contains(err.Error(), "goes on in the background")
+			if !errors.Is(err, redlock.ErrNoQuorum) || goesOn != repeated {
+				t.Errorf("Unlock: got %v, want that the release goes on: %v", err, repeated)
+			}
+			each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse("") })
+		}))
 	}
 }

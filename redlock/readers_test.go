@@ -12,12 +12,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// rlock is RLock of a name that readers must be able to have.
-func rlock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
-	t.Helper()
-	return got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, name, redlock.Shared()) }, ctx)
-}
-
 // got is a call that must return a hold. All masters have answered when it returns.
 func got(t *testing.T, what string, call func(context.Context) (*redlock.Hold, error), ctx context.Context) *redlock.Hold {
 	t.Helper()
@@ -63,6 +57,12 @@ func waitFor(t *testing.T, call func(context.Context) (*redlock.Hold, error)) *w
 	return w
 }
 
+// locking is Lock in the background.
+func locking(t *testing.T, c *redlock.Client, name string, options ...redlock.Option) *waiting {
+	t.Helper()
+	return waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, name, options...) })
+}
+
 // rest lets time pass, and then all that happens at that moment.
 func rest(d time.Duration) {
 	time.Sleep(d)
@@ -79,17 +79,6 @@ func betweenAsks(fleet *redlocktest.Fleet) {
 		rest(time.Millisecond)
 	}
 	rest(10 * time.Millisecond)
-}
-
-// reader waits for "a" to read it, and writer to write it.
-func reader(t *testing.T, c *redlock.Client) *waiting {
-	t.Helper()
-	return waitFor(t, with(c, redlock.Shared()).take)
-}
-
-func writer(t *testing.T, c *redlock.Client) *waiting {
-	t.Helper()
-	return waitFor(t, with(c).take)
 }
 
 // expectHolds wants these to have their holds, and the others of all to wait.
@@ -111,41 +100,39 @@ func expectHolds(t *testing.T, when string, all []*waiting, want ...int) {
 // other at the same time.
 func TestReadersAndWritersAreServedInOrder(t *testing.T) {
 	for _, many := range []int{1, 2, 3} {
-		t.Run(fmt.Sprintf("clients=%d", many), func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				clients := []*redlock.Client{c}
-				for range many - 1 {
-					clients = append(clients, open(t, fleet, redlock.Config{}))
+		t.Run(fmt.Sprintf("clients=%d", many), inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			clients := []*redlock.Client{c}
+			for range many - 1 {
+				clients = append(clients, open(t, fleet, redlock.Config{}))
+			}
+			first := lock(t, t.Context(), c, "a")
+			var all []*waiting
+			for i, read := range []bool{true, true, false, false, true, true, true, false} {
+				if c := clients[i%many]; read {
+					all = append(all, locking(t, c, "a", redlock.Shared()))
+				} else {
+					all = append(all, locking(t, c, "a"))
 				}
-				first := lock(t, t.Context(), c, "a")
-				var all []*waiting
-				for i, read := range []bool{true, true, false, false, true, true, true, false} {
-					if c := clients[i%many]; read {
-						all = append(all, reader(t, c))
-					} else {
-						all = append(all, writer(t, c))
+				rest(10 * time.Millisecond)
+			}
+			rest(time.Second)
+			expectHolds(t, "beside the first", all)
+			unlock(t, first)
+			var before []int
+			for _, batch := range [][]int{{0, 1}, {2}, {3}, {4, 5, 6}, {7}} {
+				rest(100 * time.Millisecond)
+				expectHolds(t, "in turn", all, append(before, batch...)...)
+				for _, i := range batch {
+					if all[i].hold == nil {
+						t.FailNow()
 					}
-					rest(10 * time.Millisecond)
+					expectHolds(t, "before the last of a batch unlocked", all, append(before, batch...)...)
+					unlock(t, all[i].hold)
 				}
-				rest(time.Second)
-				expectHolds(t, "beside the first", all)
-				unlock(t, first)
-				var before []int
-				for _, batch := range [][]int{{0, 1}, {2}, {3}, {4, 5, 6}, {7}} {
-					rest(100 * time.Millisecond)
-					expectHolds(t, "in turn", all, append(before, batch...)...)
-					for _, i := range batch {
-						if all[i].hold == nil {
-							t.FailNow()
-						}
-						expectHolds(t, "before the last of a batch unlocked", all, append(before, batch...)...)
-						unlock(t, all[i].hold)
-					}
-					before = append(before, batch...)
-				}
-				expectFree(t, fleet, "a")
-			})
-		})
+				before = append(before, batch...)
+			}
+			expectFree(t, fleet, "a")
+		}))
 	}
 }
 
@@ -166,7 +153,7 @@ func readersAreLetInAtOnce(t *testing.T, phase time.Duration) {
 		hold := lock(t, t.Context(), c, "a")
 		var all []*waiting
 		for i := range 6 {
-			all = append(all, reader(t, clients[i%3]))
+			all = append(all, locking(t, clients[i%3], "a", redlock.Shared()))
 		}
 		betweenAsks(fleet)
 		before, start := scripts(fleet), time.Now()
@@ -178,9 +165,7 @@ func readersAreLetInAtOnce(t *testing.T, phase time.Duration) {
 				t.Errorf("reader %d has token %d, the first reader %d, the writer before %d", i, r.hold.Token(), all[0].hold.Token(), hold.Token())
 			}
 		}
-		if got := scripts(fleet) - before; got != 3 {
-			t.Errorf("%d script calls, want 3: those of the release", got)
-		}
+		check.Equal(t, scripts(fleet)-before, 3, "script calls, those of the release")
 	})
 }
 

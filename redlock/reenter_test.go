@@ -3,51 +3,27 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
 
-// Who works under a hold has no part in it: four workers of one job, each of which locks the name of the job,
-// are refused at once, and so is the job itself. Nobody is asked for that.
-func TestWorkersUnderOneHold(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		job := lock(t, t.Context(), c, "job")
-		synctest.Wait()
-		before, start := scripts(fleet), time.Now()
-		var workers sync.WaitGroup
-		for range 4 {
-			workers.Go(func() {
-				expect(t, "Lock of a worker", second(c.Lock(job.Context(), "job")), redlock.ErrHeld)
-			})
-		}
-		workers.Wait()
-		if sent := scripts(fleet) - before; sent != 0 || time.Since(start) != 0 {
-			t.Errorf("%d script calls in %v, want none, at once", sent, time.Since(start))
-		}
-		if job.Count() != 1 {
-			t.Errorf("Count = %d, want 1", job.Count())
-		}
-		unlock(t, lock(t, job.Context(), c, "another"))
-		unlock(t, job)
-	})
-}
-
-// Which calls are refused under which contexts, since they would wait for their own caller.
+// Which calls are refused under which contexts, since they would wait for their own caller: at once, and nobody is asked
+// for that. So who works under a hold has no part in it.
 func TestWhoWouldWaitForItself(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, redlocktest.Start(t, 3), redlock.Config{}) // of other masters
 		job := lock(t, t.Context(), c, "job")
 		db := lock(t, job.Context(), c, "db")
-		reader := rlock(t, t.Context(), c, "read")
+		reader := lock(t, t.Context(), c, "read", redlock.Shared())
 		over := lock(t, t.Context(), c, "over")
 		unlock(t, over)
 		both := lockAll(t, job.Context(), c, "both a", "both b")
-		permit := acquire(t, permitsOf(c, "pool", 2))
+		permit := acquire(t, c, "pool", 2)
 		left := lock(t, t.Context(), c, "left")
 		stays := got(t, "Enter", left.Enter, t.Context())
 		unlock(t, left)
@@ -82,6 +58,8 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 			{"LockAll of other names", both.Context(), "u", nil},
 		} {
 			what := w.name + " under " + w.under
+			synctest.Wait()
+			before, start := scripts(fleet), time.Now()
 			for call, f := range map[string]func() (interface{ Unlock(context.Context) error }, error){
 				"TryLock": func() (interface{ Unlock(context.Context) error }, error) { return c.TryLock(w.ctx, w.name) },
 				"TryLockAll": func() (interface{ Unlock(context.Context) error }, error) {
@@ -104,6 +82,8 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 			expect(t, "Do of "+what, c.Do(w.ctx, w.name, func(context.Context) error { return nil }), w.want)
 			expect(t, "Lead of "+what, c.Lead(w.ctx, w.name, func(context.Context) error { return nil }), w.want)
 			expect(t, "Lock of "+what+", to read", second(c.Lock(w.ctx, w.name, redlock.Shared())), redlock.ErrHeld)
+			check.Equal(t, scripts(fleet)-before, 0, "script calls for %s", what)
+			check.Equal(t, time.Since(start), 0, "the time for %s", what)
 		}
 		expectNot(t, "a reader under a reader", second(c.Lock(reader.Context(), "read", redlock.Shared())), redlock.ErrUpgrade)
 	})
@@ -116,7 +96,7 @@ func TestEnterShortensNoLease(t *testing.T) {
 		const long = 2 * lease
 		c, d := open(t, fleet, redlock.Config{MaxLease: long}), open(t, fleet, redlock.Config{MaxLease: long})
 		before := lock(t, t.Context(), c, "a")
-		next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return d.Lock(ctx, "a", redlock.Lease(long)) })
+		next := locking(t, d, "a", redlock.Lease(long))
 		unlock(t, before)
 		hold := next.returned(t)
 		unlock(t, got(t, "Enter", hold.Enter, t.Context()))
@@ -129,7 +109,7 @@ func TestEnterShortensNoLease(t *testing.T) {
 // What cannot be entered says so, and takes nothing.
 func TestEnterFails(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		permit := acquire(t, permitsOf(c, "gpu", 2))
+		permit := acquire(t, c, "gpu", 2)
 		expectSays(t, "Enter of a permit", second(permit.Enter(t.Context())), "a permit is not entered again")
 		over := lock(t, t.Context(), c, "over")
 		stays := got(t, "Enter", over.Enter, t.Context())
@@ -138,9 +118,7 @@ func TestEnterFails(t *testing.T) {
 		unlock(t, stays)
 		expectFree(t, fleet, "over")
 		hold := lock(t, t.Context(), c, "a")
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		expect(t, "Enter under a context that has ended", second(hold.Enter(ended)), context.Canceled)
+		expect(t, "Enter under a context that has ended", second(hold.Enter(ended(t))), context.Canceled)
 		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
 		expect(t, "Enter without a majority", second(hold.Enter(t.Context())), redlock.ErrNoQuorum)
 		each(fleet, 0, 2, (*redlocktest.Master).Thaw)

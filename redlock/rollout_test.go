@@ -31,8 +31,8 @@ type rollout struct {
 // onRollout runs f with a rollout.
 func onRollout(t *testing.T, f func(*testing.T, *rollout)) {
 	t.Helper()
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		s := &rollout{fleets: startFleets(t, "a", "b", "c")}
+	inSets(t, "a b c", func(t *testing.T, sets fleets) {
+		s := &rollout{fleets: sets}
 		s.old = s.open(t, redlock.Config{}, "a b", "")
 		s.moving = s.open(t, redlock.Config{}, "a b", "b c")
 		s.name = nameIn(t, s.moving, "a", "c")
@@ -83,8 +83,7 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			unlock(t, hold)
 			s.expectAt(t, s.name)
 			hold = lock(t, t.Context(), other, s.name)
-			_, err = s.moving.TryLock(t.Context(), s.name)
-			expect(t, "TryLock", err, redlock.ErrTaken)
+			expect(t, "TryLock", second(s.moving.TryLock(t.Context(), s.name)), redlock.ErrTaken)
 			s.expectAt(t, s.name, id) // and the other one was given back
 			in, err := redlockadmin.Of(s.moving).Inspect(t.Context(), s.name)
 			expect(t, "Inspect", err)
@@ -115,9 +114,7 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			unlock(t, reader)
 			all, err := s.moving.TryLockAll(t.Context(), []string{s.name, stays, s.name})
 			expect(t, "TryLockAll", err)
-			if got := all.Names(); len(got) != 2 {
-				t.Errorf("Names = %q, want each once", got)
-			}
+			check.Equal(t, len(all.Names()), 2, "names, each once")
 			expect(t, "Unlock", all.Unlock(t.Context()))
 		})
 	})
@@ -153,8 +150,7 @@ func TestEnterInTwoSetsEndsWithItsContext(t *testing.T) {
 		hold := lock(t, t.Context(), s.moving, s.name)
 		each(s.fleets["a"], 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
 		each(s.fleets["c"], 0, 3, (*redlocktest.Master).Freeze)
-		ctx, cancel := context.WithTimeout(t.Context(), trip+trip/2)
-		defer cancel()
+		ctx := within(t, t.Context(), trip+trip/2)
 		start := time.Now()
 		expect(t, "Enter", second(hold.Enter(ctx)), redlock.ErrNoQuorum, context.DeadlineExceeded)
 		check.Equal(t, time.Since(start), trip+trip/2, "Enter took")
@@ -169,15 +165,13 @@ func TestEnterInTwoSetsEndsWithItsContext(t *testing.T) {
 
 // The end of the validity of a hold in two sets is that of the one that ends first.
 func TestUntilOfTwoSets(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "a", "c")
+	inSets(t, "a c", func(t *testing.T, f fleets) {
 		for long := range f {
 			cfg := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: []string{"a"}, Next: []string{"c"}}
 			for id := range f {
 				cfg.Sets[id] = redlock.Config{Pools: f[id].Pools(), RestartGuard: redlock.GuardOff, Lease: map[bool]time.Duration{true: lease, false: 20 * time.Second}[id == long]}
 			}
-			s, err := redlock.NewSets(cfg)
-			expect(t, "NewSets", err)
+			s := newSets(t, cfg)
 			hold := lock(t, t.Context(), s, "n")
 			if until, left := time.Until(hold.Until()), hold.Remaining(); until != left || left > 20*time.Second {
 				t.Errorf("%q has the longer lease: validity ends in %v, and %v remain", long, until, left)
@@ -262,8 +256,7 @@ func TestSetsThatDoNotAgree(t *testing.T) {
 
 // Of those who try for a name at the same time, one gets it, though it is in two sets.
 func TestTryLockInTwoSets(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "a", "b")
+	inSets(t, "a b", func(t *testing.T, f fleets) {
 		all := []*redlock.Client{f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "b", "a")}
 		for _, id := range []string{"a", "b"} {
 			each(f[id], 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
@@ -297,8 +290,7 @@ func TestErrorsOfAMovingSemaphore(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
 		each(s.fleets["a"], 0, 3, (*redlocktest.Master).Kill)
 		time.Sleep(settle)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
+		ctx := within(t, t.Context(), time.Second)
 		_, err := s.moving.Lock(ctx, s.name, redlock.Permits(2))
 		expect(t, "Lock", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
 		why, ok := errors.AsType[*redlock.MajorityError](err)
@@ -326,30 +318,24 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 			time.AfterFunc(5*time.Second, func() { each(b, 0, 2, func(m *redlocktest.Master) { m.Skew(10 * time.Second) }) })
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				f := startFleets(t, "a", "b")
-				canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
-				before(t, s, f["b"])
-				w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
-					ctx, cancel := context.WithTimeout(ctx, time.Minute) // or it would keep the next one forever
-					defer cancel()
-					return canary.Lock(ctx, "n")
-				})
-				time.Sleep(10 * time.Second)
-				start := time.Now()
-				use(t, s, "n")
-				if took := time.Since(start); took > 0 {
-					t.Errorf("Lock took %v behind one who waits for the masters of another set", took)
-				}
-				w.cancel()
-				<-w.done
-				expect(t, "Lock", w.err, redlock.ErrNoQuorum, context.Canceled)
-				if why, ok := errors.AsType[*redlock.MajorityError](w.err); !ok || why.Name != "n" {
-					t.Errorf("Lock = %v, want it to say that it is about n", w.err)
-				}
+		t.Run(what, withSets("a b", func(t *testing.T, f fleets) {
+			canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
+			before(t, s, f["b"])
+			w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
+				ctx = within(t, ctx, time.Minute) // or it would keep the next one forever
+				return canary.Lock(ctx, "n")
 			})
-		})
+			time.Sleep(10 * time.Second)
+			start := time.Now()
+			use(t, s, "n")
+			check.Equal(t, time.Since(start), 0, "Lock behind one who waits for the masters of another set took")
+			w.cancel()
+			<-w.done
+			expect(t, "Lock", w.err, redlock.ErrNoQuorum, context.Canceled)
+			if why, ok := errors.AsType[*redlock.MajorityError](w.err); !ok || why.Name != "n" {
+				t.Errorf("Lock = %v, want it to say that it is about n", w.err)
+			}
+		}))
 	}
 }
 
@@ -358,12 +344,11 @@ func TestPermitsInTwoSets(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
 		s.others(t, func(other *redlock.Client, id string) {
 			expect(t, "Do", s.moving.Do(t.Context(), s.name, func(context.Context) error {
-				permit := acquire(t, permitsOf(other, s.name, 2))
+				permit := acquire(t, other, s.name, 2)
 				for _, all := range []*redlock.Client{s.moving, other} {
-					_, err := permitsOf(all, s.name, 2).TryAcquire(t.Context())
-					expect(t, "TryAcquire of a third", err, redlock.ErrTaken)
+					expect(t, "TryAcquire of a third", second(all.TryLock(t.Context(), s.name, redlock.Permits(2))), redlock.ErrTaken)
 				}
-				in, err := permitsOf(s.moving, s.name, 2).Inspect(t.Context())
+				in, err := redlockadmin.Of(s.moving).InspectSemaphore(t.Context(), s.name)
 				if expect(t, "Inspect", err); len(in.Slots) != 3 || len(in.Masters) != 6 || in.Name != s.name {
 					t.Errorf("Inspect = %+v, want a permit in both sets and one in set %q", in, id)
 				}
@@ -381,10 +366,10 @@ func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 			if !slices.Equal(redlockadmin.Of(s.moving).SetsOf(name), []string{"a", "c"}) {
 				continue
 			}
-			first, both := acquire(t, permitsOf(s.old, name, 1)), acquire(t, permitsOf(s.moving, name, 2))
+			first, both := acquire(t, s.old, name, 1), acquire(t, s.moving, name, 2)
 			freed, err := redlockadmin.Of(s.moving).ForceReleaseSlot(t.Context(), name, first.Slot())
 			expect(t, "ForceReleaseSlot", err)
-			in, err := permitsOf(s.moving, name, 2).Inspect(t.Context())
+			in, err := redlockadmin.Of(s.moving).InspectSemaphore(t.Context(), name)
 			if expect(t, "Inspect", err); !freed || len(in.Slots) != 2 {
 				t.Errorf("%s: of a permit in set a and one in both, these are left: %+v; want the latter", name, in.Slots)
 			}
@@ -422,7 +407,7 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		expect(t, "TryLock", second(moving.TryLock(t.Context(), stays)), redlock.ErrRoute)
-		expect(t, "TryAcquire", second(permitsOf(moving, s.name, 1).TryAcquire(two.Context())), redlock.ErrRoute)
+		expect(t, "TryAcquire", second(moving.TryLock(two.Context(), s.name, redlock.Permits(1))), redlock.ErrRoute)
 		for _, hold := range []*redlock.Hold{one, two} {
 			unlock(t, lock(t, hold.Context(), moving, hold.Name()))
 			unlock(t, got(t, "Enter", hold.Enter, t.Context()))

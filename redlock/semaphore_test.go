@@ -10,34 +10,23 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
 )
-
-// acquire is Acquire of a permit that must be free.
-func acquire(t *testing.T, s semaphoreOf) *redlock.Hold {
-	t.Helper()
-	return got(t, "Acquire", s.Acquire, t.Context())
-}
-
-// acquirer waits for a permit of s.
-func acquirer(t *testing.T, s semaphoreOf) *waiting {
-	t.Helper()
-	return waitFor(t, s.Acquire)
-}
 
 // Clients that count the permits differently hold no more together than the one with the most says.
 func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, fleet, redlock.Config{})
-		few, many := permitsOf(c, "gpu", 2), permitsOf(d, "gpu", 4)
 		var holds []*redlock.Hold
 		for range 4 {
-			holds = append(holds, acquire(t, many))
+			holds = append(holds, acquire(t, d, "gpu", 4))
 		}
-		expect(t, "TryAcquire of who counts four", second(many.TryAcquire(t.Context())), redlock.ErrTaken)
-		expect(t, "TryAcquire of who counts two", second(few.TryAcquire(t.Context())), redlock.ErrTaken)
-		w := acquirer(t, few)
+		expect(t, "TryLock of who counts four", second(d.TryLock(t.Context(), "gpu", redlock.Permits(4))), redlock.ErrTaken)
+		expect(t, "TryLock of who counts two", second(c.TryLock(t.Context(), "gpu", redlock.Permits(2))), redlock.ErrTaken)
+		w := locking(t, c, "gpu", redlock.Permits(2))
 		rest(time.Second)
 		// The one who counts two waits for one of the first two slots, and keeps nobody from the others.
 		slices.SortFunc(holds, func(a, b *redlock.Hold) int { return b.Slot() - a.Slot() })
@@ -45,7 +34,7 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 			unlock(t, hold)
 			rest(10 * time.Millisecond)
 			expectHolds(t, "when a slot is free that it does not know", []*waiting{w})
-			acquire(t, many)
+			acquire(t, d, "gpu", 4)
 		}
 		for _, hold := range holds[2:] {
 			unlock(t, hold)
@@ -61,20 +50,19 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		var holds []*redlock.Hold
 		for range 3 {
-			holds = append(holds, acquire(t, permitsOf(c, "gpu", 3)))
+			holds = append(holds, acquire(t, c, "gpu", 3))
 		}
-		operator := permitsOf(open(t, fleet, redlock.Config{}), "gpu", 0)
-		seen, err := operator.Inspect(t.Context())
+		operator := redlockadmin.Of(open(t, fleet, redlock.Config{}))
+		seen, err := operator.InspectSemaphore(t.Context(), "gpu")
 		if expect(t, "Inspect", err); len(seen.Slots) != 3 {
 			t.Fatalf("Inspect = %+v, want three slots", seen.Slots)
 		}
-		w := acquirer(t, permitsOf(c, "gpu", 3))
+		w := locking(t, c, "gpu", redlock.Permits(3))
 		rest(time.Second)
 		for slot, want := range map[int]bool{holds[1].Slot(): true, 7: false} {
 			freed, err := operator.ForceReleaseSlot(t.Context(), "gpu", slot)
-			if expect(t, "ForceReleaseSlot", err); freed != want {
-				t.Errorf("ForceReleaseSlot(%d) = %v, want %v", slot, freed, want)
-			}
+			expect(t, "ForceReleaseSlot", err)
+			check.Equal(t, freed, want, "ForceReleaseSlot(%d)", slot)
 		}
 		rest(10 * time.Millisecond)
 		expectHolds(t, "the waiter", []*waiting{w}, 0)
@@ -103,12 +91,12 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		var held []*redlock.Hold
 		for range k {
-			held = append(held, acquire(t, permitsOf(c, "gpu", k)))
+			held = append(held, acquire(t, c, "gpu", k))
 		}
 		var all []*waiting
 		for _, d := range []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})} {
 			for range k {
-				all = append(all, acquirer(t, permitsOf(d, "gpu", k)))
+				all = append(all, locking(t, d, "gpu", redlock.Permits(k)))
 				rest(200 * time.Millisecond)
 			}
 		}
@@ -149,15 +137,12 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 // A permit costs what a lock costs, where the slot is free that the client gave back last.
 func TestPermitCostsWhatALockDoes(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		gpu := permitsOf(c, "gpu", 8)
 		for range 3 {
 			warm(t, c)
 			before := scripts(fleet)
-			unlock(t, acquire(t, gpu))
+			unlock(t, acquire(t, c, "gpu", 8))
 			synctest.Wait()
-			if calls := scripts(fleet) - before; calls != 6 {
-				t.Errorf("%d script calls for a permit, want an acquire and a release on each master", calls)
-			}
+			check.Equal(t, scripts(fleet)-before, 6, "script calls for a permit, an acquire and a release on each master")
 		}
 	})
 }
@@ -166,28 +151,28 @@ func TestPermitCostsWhatALockDoes(t *testing.T) {
 func TestTryAcquireLooks(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 40
-		d := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k)
+		d := open(t, fleet, redlock.Config{})
+		try := func(c *redlock.Client) func(context.Context) (*redlock.Hold, error) {
+			return func(ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "gpu", redlock.Permits(k)) }
+		}
 		var holds []*redlock.Hold
 		for range k {
-			holds = append(holds, got(t, "TryAcquire", permitsOf(c, "gpu", k).TryAcquire, t.Context()))
+			holds = append(holds, got(t, "TryLock", try(c), t.Context()))
 		}
 		refused := func() {
 			t.Helper()
 			rest(10 * time.Millisecond)
 			before := scripts(fleet)
-			expectSays(t, "TryAcquire of a full one", second(d.TryAcquire(t.Context())), `acquire "gpu": taken by another owner (0 of 3 masters, 2 needed)`)
+			expectSays(t, "TryLock of a full one", second(try(d)(t.Context())), `acquire "gpu": taken by another owner (0 of 3 masters, 2 needed)`)
 			rest(10 * time.Millisecond)
-			if calls := scripts(fleet) - before; calls > 7 {
-				t.Errorf("%d script calls, want a try and a look on each master, and a release where the try was answered last", calls)
-			}
+			check.AtMost(t, scripts(fleet)-before, 7, "script calls, a try and a look on each master, and a release where the try was answered last")
 		}
-		_, _ = d.TryAcquire(t.Context()) // the masters get the scripts
+		_, _ = try(d)(t.Context()) // the masters get the scripts
 		refused()
 		for _, hold := range holds[k/2:] {
 			unlock(t, hold)
-			if next := got(t, "TryAcquire of one of forty", d.TryAcquire, t.Context()); next.Slot() != hold.Slot() {
-				t.Errorf("slot %d, want %d, the only one that is free", next.Slot(), hold.Slot())
-			}
+			next := got(t, "TryLock of one of forty", try(d), t.Context())
+			check.Equal(t, next.Slot(), hold.Slot(), "the only slot that is free")
 		}
 		refused()
 		// Whether a slot is free that one master has not freed yet is not known before all have answered.
@@ -198,9 +183,8 @@ func TestTryAcquireLooks(t *testing.T) {
 		masters[0].HSet(key, "somebody", "1")
 		masters[0].Expire(key, time.Minute)
 		masters[2].Delay(time.Millisecond)
-		if next := got(t, "TryAcquire beside a master that lags behind", d.TryAcquire, t.Context()); next.Slot() != holds[0].Slot() {
-			t.Errorf("slot %d, want %d, which two masters have freed", next.Slot(), holds[0].Slot())
-		}
+		next := got(t, "TryLock beside a master that lags behind", try(d), t.Context())
+		check.Equal(t, next.Slot(), holds[0].Slot(), "the slot that two masters have freed")
 	})
 }
 
@@ -211,21 +195,19 @@ func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 		const k = 16
 		var held []*redlock.Hold
 		for range k {
-			held = append(held, acquire(t, permitsOf(c, "gpu", k)))
+			held = append(held, acquire(t, c, "gpu", k))
 		}
 		d := open(t, fleet, redlock.Config{})
 		for range 3 {
-			w := acquirer(t, permitsOf(d, "gpu", k))
+			w := locking(t, d, "gpu", redlock.Permits(k))
 			rest(50 * time.Millisecond) // it stands at one slot, and listens
-			in, err := permitsOf(c, "gpu", k).Inspect(t.Context())
+			in, err := redlockadmin.Of(c).InspectSemaphore(t.Context(), "gpu")
 			expect(t, "Inspect", err)
 			other := slices.IndexFunc(held, func(h *redlock.Hold) bool { return h.Slot() != in.Masters[0].Queue[0].Slot })
 			start := time.Now()
 			unlock(t, held[other])
 			<-w.done
-			if took := time.Since(start); took > 8*time.Millisecond {
-				t.Errorf("a permit that was given back elsewhere was found after %v", took)
-			}
+			check.AtMost(t, time.Since(start), 8*time.Millisecond, "a permit that was given back elsewhere was found after")
 			held[other] = w.hold
 		}
 	})
@@ -235,41 +217,37 @@ func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 // slots by nobody for longer than it takes to go through them.
 func TestNobodyOvertakesForLong(t *testing.T) {
 	for k, most := range map[int]time.Duration{2: 1200 * time.Millisecond, 4: 1200 * time.Millisecond, 12: 12 * 400 * time.Millisecond} {
-		t.Run(fmt.Sprint(k), func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				for range k - 1 {
-					acquire(t, permitsOf(c, "gpu", k)) // for ever
-				}
-				// In the last slot others come and go.
-				ctx, stop := context.WithCancel(t.Context())
-				var others sync.WaitGroup
-				defer others.Wait()
-				defer stop()
-				for range 6 {
-					d := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k)
-					others.Go(func() {
-						for {
-							hold, err := d.Acquire(ctx)
-							if err != nil {
-								return
-							}
-							time.Sleep(20 * time.Millisecond)
-							_ = hold.Unlock(context.Background())
+		t.Run(fmt.Sprint(k), inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			for range k - 1 {
+				acquire(t, c, "gpu", k) // for ever
+			}
+			// In the last slot others come and go.
+			ctx, stop := context.WithCancel(t.Context())
+			var others sync.WaitGroup
+			defer others.Wait()
+			defer stop()
+			for range 6 {
+				d := open(t, fleet, redlock.Config{})
+				others.Go(func() {
+					for {
+						hold, err := d.Lock(ctx, "gpu", redlock.Permits(k))
+						if err != nil {
+							return
 						}
-					})
-				}
-				rest(3 * time.Second)
-				last := permitsOf(open(t, fleet, redlock.Config{}), "gpu", k)
-				for range 10 {
-					start := time.Now()
-					hold := acquire(t, last)
-					if took := time.Since(start); took > most+time.Second {
-						t.Errorf("served after %v", took)
+						time.Sleep(20 * time.Millisecond)
+						_ = hold.Unlock(context.Background())
 					}
-					unlock(t, hold)
-				}
-			})
-		})
+				})
+			}
+			rest(3 * time.Second)
+			last := open(t, fleet, redlock.Config{})
+			for range 10 {
+				start := time.Now()
+				hold := acquire(t, last, "gpu", k)
+				check.AtMost(t, time.Since(start), most+time.Second, "served after")
+				unlock(t, hold)
+			}
+		}))
 	}
 }
 
@@ -278,17 +256,13 @@ func TestPermitOfTheDeadIsFound(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 8
 		for range k - 1 {
-			acquire(t, permitsOf(c, "gpu", k))
+			acquire(t, c, "gpu", k)
 		}
-		dies := got(t, "Lock", func(ctx context.Context) (*redlock.Hold, error) {
-			return c.Lock(ctx, "gpu", redlock.Permits(k), redlock.Lease(2*time.Second))
-		}, t.Context())
-		w := acquirer(t, permitsOf(open(t, fleet, redlock.Config{}), "gpu", k))
+		dies := lock(t, t.Context(), c, "gpu", redlock.Permits(k), redlock.Lease(2*time.Second))
+		w := locking(t, open(t, fleet, redlock.Config{}), "gpu", redlock.Permits(k))
 		rest(2600 * time.Millisecond)
 		expectHolds(t, "after the lease of the dead", []*waiting{w}, 0)
-		if w.hold.Slot() != dies.Slot() {
-			t.Errorf("slot %d, want %d", w.hold.Slot(), dies.Slot())
-		}
+		check.Equal(t, w.hold.Slot(), dies.Slot(), "slot")
 	})
 }
 
@@ -296,7 +270,7 @@ func TestPermitOfTheDeadIsFound(t *testing.T) {
 // context ended before.
 func TestAnErrorIsOfItsOwnCaller(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
-		busy := acquire(t, permitsOf(other, "a", 1))
+		busy := acquire(t, other, "a", 1)
 		c, theirs := open(t, fleet, redlock.Config{}), errors.New("the first one's")
 		var all sync.WaitGroup
 		wait := func(ctx context.Context, wants, not []error) {

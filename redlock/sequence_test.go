@@ -1,7 +1,6 @@
 package redlock_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -28,7 +27,7 @@ func TestSequences(t *testing.T) {
 		"hand-off": func(t *testing.T, _ *redlocktest.Fleet, a, b *redlock.Client) {
 			hold := lock(t, t.Context(), a, "orders:42")
 			time.Sleep(100 * time.Millisecond)
-			next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return b.Lock(ctx, "orders:42") })
+			next := locking(t, b, "orders:42")
 			time.Sleep(15 * time.Millisecond)
 			unlock(t, hold)
 			next.returned(t)
@@ -39,8 +38,7 @@ func TestSequences(t *testing.T) {
 			time.Sleep(time.Second)
 			fleet.Master(0).Restart()
 			time.Sleep(time.Second)
-			_, err := b.TryLock(t.Context(), "orders:42")
-			expect(t, "TryLock", err, redlock.ErrTaken)
+			expect(t, "TryLock", second(b.TryLock(t.Context(), "orders:42")), redlock.ErrTaken)
 			time.Sleep(41 * time.Second)
 		},
 		"kept": func(t *testing.T, _ *redlocktest.Fleet, a, b *redlock.Client) {
@@ -59,9 +57,8 @@ func TestSequences(t *testing.T) {
 		if name == "kept" {
 			page, cfg.Keep = "../docs/kept.md", 5*time.Second
 		}
-		was, err := os.ReadFile(page)
-		check.OK(t, err)
-		text := string(was)
+		was := check.File(t, page)
+		text := was
 		synctest.Test(t, func(t *testing.T) {
 			fleet := redlocktest.Start(t, 3)
 			both := []*side{{name: "A"}, {name: "B"}}
@@ -87,7 +84,7 @@ func TestSequences(t *testing.T) {
 			text = d.into(t, text, name, began)
 		})
 		switch {
-		case text == string(was):
+		case text == was:
 		case !*update:
 			t.Errorf("%s shows another diagram %q than the traces; -update writes it", page, name)
 		default:

@@ -50,7 +50,13 @@ func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlo
 		cfg.Pools = f[id].Pools()
 		of.Sets[id] = cfg
 	}
-	s, err := redlock.NewSets(of)
+	return newSets(t, of)
+}
+
+// newSets makes the Sets of one process, which are closed with the test.
+func newSets(t *testing.T, cfg redlock.SetsConfig) *redlock.Client {
+	t.Helper()
+	s, err := redlock.NewSets(cfg)
 	check.OK(t, err, "NewSets")
 	t.Cleanup(func() { s.Close() })
 	return s
@@ -98,14 +104,11 @@ func nameIn(t *testing.T, s *redlock.Client, ids ...string) string {
 func TestNewSetsThatFails(t *testing.T) {
 	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		for range 20 {
-			_, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"a": {Pools: fleet.Pools()}, "b": {}}})
-			expectSays(t, "NewSets", err, `set "b"`)
+			expectSays(t, "NewSets", second(redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"a": {Pools: fleet.Pools()}, "b": {}}})), `set "b"`)
 		}
 		time.Sleep(settle)
 		for _, m := range fleet.Masters() {
-			if n := m.Connections(); n > 0 {
-				t.Errorf("%d connections to %s are open", n, m.Name())
-			}
+			check.Equal(t, m.Connections(), 0, "open connections to %s", m.Name())
 		}
 	})
 }
@@ -113,8 +116,7 @@ func TestNewSetsThatFails(t *testing.T) {
 // Each name is in one set, the same in every process and version; sets get about the same number; and
 // another set takes names for itself and moves no others.
 func TestSetsSpreadNames(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		f := startFleets(t, "a", "b", "c", "d")
+	inSets(t, "a b c d", func(t *testing.T, f fleets) {
 		three := f.open(t, redlock.Config{}, "a b c", "")
 		four := f.open(t, redlock.Config{}, "d c b a", "")
 		count := map[string]int{}
@@ -137,16 +139,13 @@ func TestSetsSpreadNames(t *testing.T) {
 		for _, name := range []string{"orders:42", "orders:43", "invoices:7", "", "ü", strings.Repeat("x", 1000)} {
 			got = append(got, redlockadmin.Of(four).SetsOf(name)...)
 		}
-		if want := "[c b a a d a]"; fmt.Sprint(got) != want {
-			t.Errorf("SetsOf = %v, want %s forever", got, want)
-		}
+		check.Equal(t, fmt.Sprint(got), "[c b a a d a]", "SetsOf, forever")
 	})
 }
 
 // The methods of a Client lock, and look, in the set of the name.
 func TestSetsLockInOneSet(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		f := startFleets(t, "a", "b", "c")
+	inSets(t, "a b c", func(t *testing.T, f fleets) {
 		s, other := f.open(t, redlock.Config{}, "a b c", ""), f.open(t, redlock.Config{}, "c a b", "")
 		for i := range 6 {
 			name := fmt.Sprint(i)
@@ -208,9 +207,7 @@ func TestSetsAreChecked(t *testing.T) {
 		}
 		one, two := good, good
 		one.Pools, two.Pools = good.Pools[:1], good.Pools[1:]
-		s, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"a": one, "b": two}, Now: ab, Next: ab[:1]})
-		expect(t, "NewSets", err)
-		defer s.Close()
+		s := newSets(t, redlock.SetsConfig{Sets: map[string]redlock.Config{"a": one, "b": two}, Now: ab, Next: ab[:1]})
 		expectSays(t, "LockAll of no names", second(s.LockAll(t.Context(), nil)), "no name to lock")
 		expectSays(t, "Lock of no name", second(s.Lock(t.Context(), "")), "empty")
 		expectSays(t, "TryLockFor of an hour", second(s.TryLock(t.Context(), nameIn(t, s, "a", "b"), redlock.Lease(time.Hour))), "lease 1h")
@@ -224,13 +221,10 @@ func TestMovesBetweenTheSame(t *testing.T) {
 		at := func(from, to int) redlock.Config {
 			return redlock.Config{Pools: fleet.Pools()[from:to], RestartGuard: redlock.GuardOff}
 		}
-		s, err := redlock.NewSets(redlock.SetsConfig{
+		s := newSets(t, redlock.SetsConfig{
 			Sets: map[string]redlock.Config{"a": at(0, 3), "b": at(1, 4)}, Now: []string{"a"}, Next: []string{"b"},
 		})
-		expect(t, "NewSets", err)
-		defer s.Close()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
+		ctx := within(t, t.Context(), time.Minute)
 		for range 2 {
 			expectSays(t, "Lock", second(s.Lock(ctx, "n")), "a lock would wait for itself there")
 			expectSays(t, "TryLockAll", second(s.TryLockAll(ctx, []string{"m", "n"})), "pool 1")
@@ -251,10 +245,7 @@ func TestSetsShareMasters(t *testing.T) {
 				}
 				cfg.Sets[id] = redlock.Config{Pools: pools, RestartGuard: redlock.GuardOff}
 			}
-			s, err := redlock.NewSets(cfg)
-			expect(t, "NewSets", err)
-			t.Cleanup(func() { s.Close() })
-			return s
+			return newSets(t, cfg)
 		}
 		all := []*redlock.Client{spread(2, 3, 4), spread(2, 3, 4)}
 		east, west := nameIn(t, all[0], "east"), nameIn(t, all[0], "west")
@@ -277,8 +268,7 @@ func TestSetsShareMasters(t *testing.T) {
 			}
 		}
 		wrong := spread(2, 5, 6)
-		_, err = wrong.TryLock(t.Context(), west)
-		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
+		expect(t, "TryLock in a set with other masters", second(wrong.TryLock(t.Context(), west)), redlock.ErrOverlap)
 		expect(t, "Conflict", redlockadmin.Of(wrong).Conflict(), redlock.ErrOverlap)
 		use(t, wrong, east)
 	})
@@ -296,44 +286,39 @@ func TestSetsWithOtherMasters(t *testing.T) {
 		{"one elsewhere, and all far away", "x b", 60 * time.Millisecond, 0},
 		{"one elsewhere, and the other set further away", "x b", 0, 300 * time.Millisecond},
 	} {
-		t.Run(tt.what, func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				f, at := startFleets(t, "a", "b", "x"), strings.Fields(tt.ids)
-				fleet := f.open(t, redlock.Config{Name: "fleet"}, "a b", "")
-				name := nameIn(t, fleet, "a")
-				hold := lock(t, t.Context(), fleet, name)
-				time.Sleep(time.Minute)
-				for id, fleet := range f {
-					each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(tt.far + map[string]time.Duration{at[1]: tt.late}[id]) })
-				}
-				wrong := fleets{"a": f[at[0]], "b": f[at[1]]}.start(t, redlock.Config{Name: "wrong", NodeTimeout: 2 * time.Second}, "a b", "")
-				if tt.late > 0 {
-					use(t, wrong, name) // it knows of no other
-					time.Sleep(5 * time.Second)
-				}
-				for range 60 {
-					expect(t, "TryLock of the other", second(wrong.TryLock(t.Context(), name)), redlock.ErrOverlap)
-					time.Sleep(time.Second)
-				}
-				expect(t, "Unlock", hold.Unlock(t.Context()))
-				use(t, fleet, name)
-			})
-		})
+		t.Run(tt.what, withSets("a b x", func(t *testing.T, f fleets) {
+			at := strings.Fields(tt.ids)
+			fleet := f.open(t, redlock.Config{Name: "fleet"}, "a b", "")
+			name := nameIn(t, fleet, "a")
+			hold := lock(t, t.Context(), fleet, name)
+			time.Sleep(time.Minute)
+			for id, fleet := range f {
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(tt.far + map[string]time.Duration{at[1]: tt.late}[id]) })
+			}
+			wrong := fleets{"a": f[at[0]], "b": f[at[1]]}.start(t, redlock.Config{Name: "wrong", NodeTimeout: 2 * time.Second}, "a b", "")
+			if tt.late > 0 {
+				use(t, wrong, name) // it knows of no other
+				time.Sleep(5 * time.Second)
+			}
+			for range 60 {
+				expect(t, "TryLock of the other", second(wrong.TryLock(t.Context(), name)), redlock.ErrOverlap)
+				time.Sleep(time.Second)
+			}
+			expect(t, "Unlock", hold.Unlock(t.Context()))
+			use(t, fleet, name)
+		}))
 	}
 }
 
 // TestCutOffFromTwoSets: a process that was cut off from its sets, and reaches one before the other, takes no lock once it
 // reaches that.
 func TestCutOffFromTwoSets(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "a", "b", "x")
-		wires, pools := wired(f["x"], 3, 0)
-		late, others := wired(f["b"], 3, 0)
-		old, err := redlock.NewSets(redlock.SetsConfig{Now: []string{"a", "b"}, Sets: map[string]redlock.Config{
+	inSets(t, "a b x", func(t *testing.T, f fleets) {
+		wires, pools := wired(f["x"], 0, 0, 1, 2)
+		late, others := wired(f["b"], 0, 0, 1, 2)
+		old := newSets(t, redlock.SetsConfig{Now: []string{"a", "b"}, Sets: map[string]redlock.Config{
 			"a": {Name: "old", Pools: pools, RestartGuard: redlock.GuardOff}, "b": {Name: "old", Pools: others, RestartGuard: redlock.GuardOff},
 		}})
-		check.OK(t, err)
-		defer old.Close()
 		name := nameIn(t, old, "a")
 		use(t, old, name)
 		time.Sleep(time.Minute)
@@ -357,8 +342,7 @@ func TestCutOffFromTwoSets(t *testing.T) {
 // TestSetsBesideAClientOfOne: while a client of New has the masters of a set, names that would move to another set are
 // refused, and the error says which of the two has no sets.
 func TestSetsBesideAClientOfOne(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "a", "b")
+	inSets(t, "a b", func(t *testing.T, f fleets) {
 		use(t, open(t, f["a"], redlock.Config{RestartGuard: redlock.GuardOff}), "used")
 		time.Sleep(time.Minute)
 		s := f.start(t, redlock.Config{}, "a", "a b")
@@ -373,8 +357,7 @@ func TestSetsBesideAClientOfOne(t *testing.T) {
 // TestAnOutageOfOneSetCostsOthersNothing: while the masters of one set are away, and callers ask for its locks again and
 // again, a process stays established in another set, where a lock takes no longer than before.
 func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-		f := startFleets(t, "a", "b")
+	inSets(t, "a b", func(t *testing.T, f fleets) {
 		s := f.open(t, redlock.Config{Logger: slog.New(slog.DiscardHandler)}, "a b", "")
 		name, away := nameIn(t, s, "a"), nameIn(t, s, "b")
 		use(t, s, name)
@@ -395,9 +378,7 @@ func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
 		for i := range 40 {
 			start := time.Now()
 			use(t, s, name)
-			if took := time.Since(start); took > 0 {
-				t.Errorf("lock %d took %v", i, took)
-			}
+			check.Equal(t, time.Since(start), 0, "lock %d took", i)
 			time.Sleep(7 * time.Second)
 		}
 	})
@@ -407,26 +388,23 @@ func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
 // set waits for them for 100 ms at most, and later ones do not.
 func TestASickSetCostsOthersNothing(t *testing.T) {
 	for what, do := range map[string]func(*redlocktest.Master){"killed": (*redlocktest.Master).Kill, "frozen": (*redlocktest.Master).Freeze, "cut": (*redlocktest.Master).Cut} {
-		t.Run(what, func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				f := startFleets(t, "a", "b")
-				each(f["b"], 0, 2, do)
-				f["b"].Master(2).Delay(40 * time.Millisecond)
-				s := f.start(t, redlock.Config{}, "a b", "")
-				name := nameIn(t, s, "a")
-				time.Sleep(time.Minute)
-				for i := range 20 {
-					start := time.Now()
-					hold, err := s.TryLock(t.Context(), name)
-					expect(t, "TryLock", err)
-					if took := time.Since(start); took > 200*time.Millisecond || i > 0 && took > 0 {
-						t.Errorf("lock %d took %v", i, took)
-					}
-					unlock(t, hold)
-					time.Sleep(time.Second)
+		t.Run(what, withSets("a b", func(t *testing.T, f fleets) {
+			each(f["b"], 0, 2, do)
+			f["b"].Master(2).Delay(40 * time.Millisecond)
+			s := f.start(t, redlock.Config{}, "a b", "")
+			name := nameIn(t, s, "a")
+			time.Sleep(time.Minute)
+			for i := range 20 {
+				start := time.Now()
+				hold, err := s.TryLock(t.Context(), name)
+				expect(t, "TryLock", err)
+				if took := time.Since(start); took > 200*time.Millisecond || i > 0 && took > 0 {
+					t.Errorf("lock %d took %v", i, took)
 				}
-			})
-		})
+				unlock(t, hold)
+				time.Sleep(time.Second)
+			}
+		}))
 	}
 }
 
@@ -434,36 +412,29 @@ func TestASickSetCostsOthersNothing(t *testing.T) {
 // caller has it in the second, the caller starts over after a pause.
 func TestALeaseThatIsTooShortIsNotAskedForInAHurry(t *testing.T) {
 	for what, taken := range map[string]bool{"the second is free": false, "somebody else has the second": true} {
-		t.Run(what, func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				f := startFleets(t, "a", "b")
-				s := f.open(t, redlock.Config{}, "a", "b")
-				use(t, s, "n")
-				calls := func() (n int64) {
-					for _, fleet := range f {
-						for _, m := range fleet.Masters() {
-							n += m.Calls("EVALSHA")
-						}
+		t.Run(what, withSets("a b", func(t *testing.T, f fleets) {
+			s := f.open(t, redlock.Config{}, "a", "b")
+			use(t, s, "n")
+			calls := func() (n int64) {
+				for _, fleet := range f {
+					for _, m := range fleet.Masters() {
+						n += m.Calls("EVALSHA")
 					}
-					return n
 				}
-				for id, fleet := range f {
-					each(fleet, 0, 3, func(m *redlocktest.Master) {
-						if m.Delay(2 * time.Millisecond); taken && id == "b" {
-							m.HSet("n", another, "1")
-						}
-					})
-				}
-				time.Sleep(time.Minute) // the client knows how long a round trip takes
-				before := calls()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				_, err := s.Lock(ctx, "n", redlock.Lease(7*time.Millisecond))
-				expect(t, "Lock", err, context.DeadlineExceeded)
-				if got := calls() - before; got > 400 {
-					t.Errorf("%d script calls in a second, want 400 at most", got)
-				}
-			})
-		})
+				return n
+			}
+			for id, fleet := range f {
+				each(fleet, 0, 3, func(m *redlocktest.Master) {
+					if m.Delay(2 * time.Millisecond); taken && id == "b" {
+						m.HSet("n", another, "1")
+					}
+				})
+			}
+			time.Sleep(time.Minute) // the client knows how long a round trip takes
+			before := calls()
+			ctx := within(t, t.Context(), time.Second)
+			expect(t, "Lock", second(s.Lock(ctx, "n", redlock.Lease(7*time.Millisecond))), context.DeadlineExceeded)
+			check.AtMost(t, calls()-before, 400, "script calls in a second")
+		}))
 	}
 }

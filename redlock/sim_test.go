@@ -142,7 +142,7 @@ var simSlots = []string{"redlock_slot:{gpu}:0", "redlock_slot:{gpu}:1", "redlock
 type simClient struct {
 	who string
 	*redlock.Client
-	permits semaphoreOf
+	permits redlock.Option
 	wires   []*redlocktest.Wire
 	trace   *recorder // nil: none
 
@@ -202,7 +202,7 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 	}
 	s.add(history.Event{What: history.Started, Who: who, Keep: cfg.Keep})
 	c.Client = open(s.t, s.fleet, cfg)
-	c.permits = permitsOf(c.Client, semaphore, 2+i%2)
+	c.permits = redlock.Permits(2 + i%2)
 	s.mu.Lock()
 	s.clients = append(s.clients, c)
 	s.mu.Unlock()

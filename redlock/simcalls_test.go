@@ -96,9 +96,9 @@ func (c *caller) ask(ctx context.Context, do history.Do, names []string) ([]*red
 	case history.TryRLock:
 		hold, err = c.c.TryLock(ctx, names[0], redlock.Shared())
 	case history.Acquire:
-		hold, err = c.c.permits.Acquire(ctx)
+		hold, err = c.c.Lock(ctx, names[0], c.c.permits)
 	case history.TryAcquire:
-		hold, err = c.c.permits.TryAcquire(ctx)
+		hold, err = c.c.TryLock(ctx, names[0], c.c.permits)
 	case history.LockAll:
 		holds, err := c.c.LockAll(ctx, names)
 		if err != nil {

@@ -254,6 +254,5 @@ func write(t *testing.T, path string, h *history.History) {
 	file, err := os.Create(path)
 	check.OK(t, err)
 	defer file.Close()
-	_, err = h.WriteTo(file)
-	expect(t, "WriteTo", err)
+	expect(t, "WriteTo", second(h.WriteTo(file)))
 }

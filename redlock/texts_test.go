@@ -61,9 +61,7 @@ func (s *stage) taken() {
 
 // lockWithin is Lock with a deadline.
 func (s *stage) lockWithin(d time.Duration) error {
-	ctx, cancel := context.WithTimeout(s.t.Context(), d)
-	defer cancel()
-	return second(s.Lock(ctx, "orders:42"))
+	return second(s.Lock(within(s.t, s.t.Context(), d), "orders:42"))
 }
 
 // What goes wrong.
@@ -137,9 +135,7 @@ func cause(s *stage) error {
 }
 
 func readyIn1s(s *stage) error {
-	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
-	defer cancel()
-	return s.Ready(ctx)
+	return s.Ready(within(s.t, s.t.Context(), time.Second))
 }
 
 var guarded = redlock.Config{RestartGuard: lease}
@@ -153,9 +149,7 @@ var scenes = []scene{
 		s.last()
 	}, call: tryLock},
 	{name: "Lock: the context has ended before", call: func(s *stage) error {
-		ctx, cancel := context.WithCancel(s.t.Context())
-		cancel()
-		return second(s.Lock(ctx, "orders:42"))
+		return second(s.Lock(ended(s.t), "orders:42"))
 	}},
 	{name: "Lock: under the context of a hold that is lost", held: true, before: func(s *stage) {
 		s.Fleet.Master(2).Delay(0)
@@ -231,7 +225,7 @@ var scenes = []scene{
 		})
 	}},
 	{name: "LockFor: the lease has ended", call: func(s *stage) error {
-		s.hold = lockFor(s.t, s.t.Context(), s.Client, "orders:42", time.Second)
+		s.hold = lock(s.t, s.t.Context(), s.Client, "orders:42", redlock.Lease(time.Second))
 		s.settle()
 		return unlockHold(s)
 	}},
@@ -243,9 +237,7 @@ var scenes = []scene{
 	{name: "Extend: two masters are dead", held: true, before: first(die), call: extend},
 	{name: "Extend: somebody else has the lock", held: true, before: atOnce(3, giveToAnother), call: extend},
 	{name: "Extend: the context ends", held: true, before: atOnce(3, hang), call: func(s *stage) error {
-		ctx, cancel := context.WithTimeout(s.t.Context(), time.Millisecond)
-		defer cancel()
-		return s.hold.Extend(ctx, lease)
+		return s.hold.Extend(within(s.t, s.t.Context(), time.Millisecond), lease)
 	}},
 	{name: "the masters die under a permit", before: func(s *stage) {
 		s.hold, _ = s.Lock(s.t.Context(), "orders:42", redlock.Permits(2))
@@ -258,9 +250,7 @@ var scenes = []scene{
 	{name: "Unlock: two masters are dead", held: true, before: first(die), call: unlockHold},
 	{name: "Unlock: the context has ended", held: true, call: func(s *stage) error {
 		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		ctx, cancel := context.WithCancel(s.t.Context())
-		cancel()
-		return s.hold.Unlock(ctx)
+		return s.hold.Unlock(ended(s.t))
 	}},
 	{name: "Close: two masters are dead", held: true, before: first(die), call: func(s *stage) error { return s.Client.Close() }},
 	{name: "Lock: the client is closed", before: func(s *stage) { s.Client.Close() }, call: tryLock},

@@ -44,9 +44,9 @@ var tales = []struct {
 }{
 	{"who waits is told of its place in the queue as that goes down, and of each hand-off", func(t *testing.T, s *tale) {
 		first := lock(t, t.Context(), s.other, "a")
-		second := writer(t, open(t, s.fleet, redlock.Config{}))
+		second := locking(t, open(t, s.fleet, redlock.Config{}), "a")
 		time.Sleep(100 * time.Millisecond)
-		third := writer(t, s.c)
+		third := locking(t, s.c, "a")
 		time.Sleep(15 * time.Millisecond)
 		s.tell("Lock of a taken name", s.steps())
 		time.Sleep(5 * time.Second)
@@ -67,14 +67,14 @@ var tales = []struct {
 	// enters it.
 	{"a caller that waits behind others of its client is told how many", func(t *testing.T, s *tale) {
 		hold := lock(t, t.Context(), s.c, "a")
-		second, third := writer(t, s.c), writer(t, s.c)
+		second, third := locking(t, s.c, "a"), locking(t, s.c, "a")
 		time.Sleep(time.Second)
 		s.tell("three callers", s.turns())
 		unlock(t, hold)
 		hold = second.returned(t)
 		time.Sleep(time.Second)
 		s.tell("the first Unlock", s.turns())
-		fourth := writer(t, s.c)
+		fourth := locking(t, s.c, "a")
 		unlock(t, hold)
 		hold = third.returned(t)
 		synctest.Wait()
@@ -88,7 +88,7 @@ var tales = []struct {
 	{"a call that waits through an outage says so, and goes on when that ends", func(t *testing.T, s *tale) {
 		each(s.fleet, 0, 2, (*redlocktest.Master).Kill)
 		time.Sleep(2 * time.Second)
-		got := writer(t, s.c)
+		got := locking(t, s.c, "a")
 		time.Sleep(5 * time.Millisecond)
 		s.tell("Lock in an outage", s.steps())
 		time.Sleep(2 * time.Second)
@@ -103,10 +103,8 @@ var tales = []struct {
 	}},
 	{"a call whose context ends gives back what it may have", func(t *testing.T, s *tale) {
 		defer unlock(t, lock(t, t.Context(), s.other, "a"))
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := s.c.Lock(ctx, "a")
-		expect(t, "Lock", err, redlock.ErrTaken, context.DeadlineExceeded)
+		ctx := within(t, t.Context(), 100*time.Millisecond)
+		expect(t, "Lock", second(s.c.Lock(ctx, "a")), redlock.ErrTaken, context.DeadlineExceeded)
 		time.Sleep(time.Second)
 		s.tell("Lock whose context ends", s.turns())
 	}},
@@ -137,7 +135,7 @@ var tales = []struct {
 	}},
 	{"Close ends holds and calls, and nothing is told after it", func(t *testing.T, s *tale) {
 		hold := lock(t, t.Context(), s.c, "a")
-		writer(t, s.c)
+		locking(t, s.c, "a")
 		time.Sleep(time.Second)
 		s.take()
 		expect(t, "Close", s.c.Close())
@@ -156,7 +154,7 @@ var tales = []struct {
 		}
 	}},
 	{"readers have holds of their own, and one that cannot become a writer is told so", func(t *testing.T, s *tale) {
-		hold := rlock(t, redlock.WithOwner(t.Context()), s.c, "a")
+		hold := lock(t, redlock.WithOwner(t.Context()), s.c, "a", redlock.Shared())
 		expect(t, "Lock", second(s.c.Lock(hold.Context(), "a")), redlock.ErrUpgrade)
 		unlock(t, hold)
 		time.Sleep(time.Second)
@@ -171,7 +169,7 @@ var tales = []struct {
 		time.Sleep(time.Second)
 		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
 		s.tell("a hold that others have taken", s.steps())
-		hold = lockFor(t, t.Context(), s.c, "b", time.Second)
+		hold = lock(t, t.Context(), s.c, "b", redlock.Lease(time.Second))
 		time.Sleep(100 * time.Millisecond)
 		s.take()
 		<-hold.Context().Done()
@@ -183,7 +181,7 @@ var tales = []struct {
 			m.HSet("a", another, "1")
 			m.Expire("a", 3*time.Second)
 		})
-		got := writer(t, s.c)
+		got := locking(t, s.c, "a")
 		time.Sleep(40 * time.Millisecond)
 		steps := s.steps()
 		s.tell("Lock of a name of which one master is free", steps[:min(9, len(steps))])
@@ -192,12 +190,10 @@ var tales = []struct {
 	{"a name that moves to another set is a call at the client of each, of which the smaller token is raised", func(t *testing.T, s *tale) {
 		f := startFleets(t, "a", "c")
 		next := new(recorder)
-		sets, err := redlock.NewSets(redlock.SetsConfig{Now: []string{"a"}, Next: []string{"c"}, Sets: map[string]redlock.Config{
+		sets := newSets(t, redlock.SetsConfig{Now: []string{"a"}, Next: []string{"c"}, Sets: map[string]redlock.Config{
 			"a": {Pools: f["a"].Pools(), RestartGuard: redlock.GuardOff, Trace: s.trace()},
 			"c": {Pools: f["c"].Pools(), RestartGuard: redlock.GuardOff, Trace: next.trace()},
 		}})
-		expect(t, "NewSets", err)
-		t.Cleanup(func() { sets.Close() })
 		use(t, sets, "warm")
 		for _, fleet := range f {
 			inTurn(fleet)
@@ -236,15 +232,14 @@ var tales = []struct {
 		unlock(t, hold)
 
 		// Both permits, of which the second is handed off.
-		mine, theirs := permitsOf(c, "s", 2), permitsOf(s.other, "s", 2)
-		one, two := acquire(t, mine), acquire(t, mine)
+		one, two := acquire(t, c, "s", 2), acquire(t, c, "s", 2)
 		unlock(t, one)
 		unlock(t, two)
-		one, two = acquire(t, theirs), acquire(t, theirs)
+		one, two = acquire(t, s.other, "s", 2), acquire(t, s.other, "s", 2)
 		if one.Slot() == 1 {
 			one, two = two, one
 		}
-		next := acquirer(t, mine)
+		next := locking(t, c, "s", redlock.Permits(2))
 		time.Sleep(time.Second)
 		unlock(t, two)
 		unlock(t, next.returned(t))

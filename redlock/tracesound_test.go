@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -136,9 +137,7 @@ func expectToldAll(t *testing.T, said map[string]bool) {
 	t.Helper()
 	for f := range reflect.TypeFor[redlocktrace.Trace]().Fields() {
 		event := f.Type.In(0)
-		if event.Name() != f.Name {
-			t.Errorf("%s has the event %v", f.Name, event)
-		}
+		check.Equal(t, event.Name(), f.Name, "the event of %s", f.Name)
 		for name := range fieldsOf(event) {
 			if !said[name] && name != "ClientChanged.Missed" { // see package tracer
 				t.Errorf("no event has a %s", name)
