@@ -172,9 +172,6 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 	before, old := d.state.State, d.owner
 	var out attempt.Effects
 	d.state.Step(&d.m.conf, now, ev, &out)
-	if w := d.m.All.Witness; w != nil {
-		w.Stepped(&d.state, &d.m.conf, now, ev, &out)
-	}
 	if d.trace != nil {
 		d.trace.steppedLocked(d, before, ev, &out)
 	}

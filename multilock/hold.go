@@ -326,9 +326,6 @@ func (h *Hold) Orphan(e Entry) (mistake bool) {
 	}
 	watched := h.d.state.Watched
 	mistake = h.d.state.Leak(e)
-	if w := h.d.m.All.Witness; w != nil {
-		w.Changed(&h.d.state)
-	}
 	if watched {
 		h.d.m.watchdog.schedule(h.d)
 	}

@@ -57,9 +57,6 @@ func (h *Hold) raiseTo(ctx context.Context, token int64) error {
 		h.d.mu.Unlock()
 		return nil
 	}
-	if w := h.d.m.All.Witness; w != nil {
-		w.Joins(&h.d.state, token)
-	}
 	h.d.mu.Unlock()
 	if !h.d.m.All.Begin() {
 		return poll.ErrClosed
@@ -91,8 +88,5 @@ func (h *Hold) raiseTo(ctx context.Context, token int64) error {
 	defer h.d.mu.Unlock()
 	h.token = token
 	h.d.state.Token, h.d.state.Spare = token, 0
-	if w := h.d.m.All.Witness; w != nil {
-		w.Changed(&h.d.state)
-	}
 	return nil
 }

@@ -116,9 +116,6 @@ func (d *driver) askLocked(r *attempt.Round, hears bool) *script.Command {
 // newOwnerLocked makes an owner for the next try.
 func (d *driver) newOwnerLocked() *script.Owner {
 	id := d.m.owners.make(d, d.state.Want.Keep)
-	if w := d.m.All.Witness; w != nil {
-		w.Owner(&d.state, id)
-	}
 	o := script.NewOwner(d.key, id)
 	if d.state.Want.Shared {
 		o = script.NewReader(d.key, id)

@@ -59,9 +59,6 @@ func (m *Masters) canBeTold() bool {
 // released: the release that the owner sent should come after the hand-off, but may not at a master
 // that does not let old connections be killed.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
-	if m.All.Witness != nil {
-		defer m.All.Witness.Message(i, h)()
-	}
 	switch d := m.owners.find(h.Owner); {
 	case d == nil:
 		m.releaseStray(i, h.Key, h.Owner)

@@ -14,7 +14,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/history"
-	"example.com/redlock/internal/witness"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -37,7 +36,6 @@ func TestSim(t *testing.T) { simulate(t, *simFirst, *simSeeds) }
 func TestSimLong(t *testing.T) { simulate(t, 8, 67) }
 
 func simulate(t *testing.T, first, seeds uint64) {
-	witness.Found = func(what string) { panic(what) }
 	all := &tally{had: map[string]int{}}
 	t.Cleanup(func() { all.expect(t) })
 	for seed := first; seed < first+seeds; seed++ {

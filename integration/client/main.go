@@ -11,7 +11,6 @@ import (
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
-	"example.com/redlock/internal/witness"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktrace"
 )
@@ -22,11 +21,9 @@ func main() { workload.Main(open, failure.Of) }
 type locker struct {
 	*redlock.Client
 	lease time.Duration
-	tell  func(history.Event)
 }
 
 func open(cfg workload.Config) (workload.Locker, error) {
-	witness.Found = func(what string) { cfg.Tell(history.Event{What: history.Strayed, Text: what}) }
 	client, err := redlock.New(redlock.Config{
 		Masters:      cfg.Masters,
 		Lease:        cfg.Lease,
@@ -38,12 +35,7 @@ func open(cfg workload.Config) (workload.Locker, error) {
 		Logger:       slog.New(slog.DiscardHandler),
 		Trace:        traceQueue(cfg.Tell),
 	})
-	return &locker{client, cfg.Lease, cfg.Tell}, err
-}
-
-func (l *locker) Close() error {
-	defer func() { l.tell(history.Event{What: history.Watched, Value: witness.Seen()}) }()
-	return l.Client.Close()
+	return &locker{client, cfg.Lease}, err
 }
 
 // Ask makes a call of package redlock.

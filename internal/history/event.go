@@ -69,11 +69,6 @@ const (
 	Accepted What = "accepted"
 	Refused  What = "refused"
 
-	// Strayed: a client did something else than its machines decided, which Text says. Watched: so many steps
-	// of it were checked for that, Value.
-	Strayed What = "strayed"
-	Watched What = "watched"
-
 	// Audited: what is left of a client that has closed (Goroutines, Sockets, Heap), or on a master (Left).
 	Audited What = "audit"
 )

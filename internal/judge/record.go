@@ -20,8 +20,6 @@ type record struct {
 	byKey    map[string][]*history.Hold // in the order of their grants
 	refused  int                        // writes, by fenced registers
 	plain    map[string][]history.Event // Accepted of each register that looks at no tokens
-	strayed  []history.Event            // in the order of time
-	steps    int                        // that clients have seen checked
 	last     history.Event
 }
 
@@ -59,10 +57,6 @@ func newRecord(h *history.History) (*record, error) {
 		switch {
 		case e.What == history.RunBegan:
 			r.note(&history.Trouble{Event: e, Ended: e.At})
-		case e.What == history.Watched:
-			r.steps += int(e.Value)
-		case e.What == history.Strayed:
-			r.strayed = append(r.strayed, e)
 		case e.What == history.Audited:
 			r.audits[e.Who] = e
 		case e.What == history.Refused:

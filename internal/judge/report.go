@@ -68,7 +68,7 @@ func Judge(h *history.History) (*Report, error) {
 	}
 	exclusion, excused := exclusion(r)
 	report := &Report{Run: r.Run, Summary: r.summary(excused), Checks: []Check{
-		exclusion, tokens(r), loss(r), deadlines(r), turns(r), service(r), residue(r), steps(r), answers(r),
+		exclusion, tokens(r), loss(r), deadlines(r), turns(r), service(r), residue(r), answers(r),
 	}}
 	for _, c := range report.Checks {
 		sortByTime(c.Violations)
@@ -99,16 +99,4 @@ func (r *Report) Violations() []history.Violation {
 
 func sortByTime(violations []history.Violation) {
 	slices.SortStableFunc(violations, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
-}
-
-// Steps is the check that clients do what their machines decide: see package witness. What it finds need not have
-// done any harm.
-const Steps = "steps"
-
-func steps(r *record) Check {
-	check := Check{Name: Steps, Looked: r.steps}
-	for _, e := range r.strayed {
-		check.add(r, e.At, e.Who+": "+e.Text, e)
-	}
-	return check
 }

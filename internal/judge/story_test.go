@@ -112,7 +112,7 @@ func (l *lane) parse(words []string) history.Event {
 		e.ID = l.fault
 	case history.Accepted, history.Refused:
 		e.Hold, e.Do, e.Name = l.hold, history.Do(next()), next()
-	case history.Watched, history.Strayed, history.Audited, history.Stall, history.Over,
+	case history.Audited, history.Stall, history.Over,
 		history.Started, history.Stopped, history.Continued, history.Killed, history.Exited:
 	default:
 		l.calls++

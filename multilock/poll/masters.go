@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"example.com/redlock/internal/witness"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
@@ -32,11 +31,10 @@ type Set = attempt.Set
 
 // Masters are the masters of one client.
 type Masters struct {
-	ID      string // of the client, a uuid: the first part of each of its owners
-	Nodes   []*node.Node
-	Log     *slog.Logger
-	Witness *witness.Witness // nil but in tests
-	HoldUp  func(at Set)     // may hold up who sends a command to those masters; nil but in tests
+	ID     string // of the client, a uuid: the first part of each of its owners
+	Nodes  []*node.Node
+	Log    *slog.Logger
+	HoldUp func(at Set) // may hold up who sends a command to those masters; nil but in tests
 
 	timed atomic.Bool // see KnowsTime
 
@@ -47,7 +45,7 @@ type Masters struct {
 
 // New makes the masters of a new client, at least 1 and at most Max.
 func New(nodes []*node.Node, log *slog.Logger) *Masters {
-	return &Masters{ID: uuid.NewString(), Nodes: nodes, Log: log, Witness: witness.New(), closing: make(chan struct{})}
+	return &Masters{ID: uuid.NewString(), Nodes: nodes, Log: log, closing: make(chan struct{})}
 }
 
 // Len returns the number of masters, N.
@@ -116,9 +114,6 @@ func (m *Masters) Disconnect() {
 		wg.Go(n.Close)
 	}
 	wg.Wait()
-	if m.Witness != nil {
-		m.Witness.Close()
-	}
 }
 
 // Send sends cmd to the masters in at.
@@ -132,9 +127,6 @@ func (m *Masters) Send(cmd *script.Command, at Set, to node.Receiver) {
 func (m *Masters) Deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
 	if m.HoldUp != nil {
 		m.HoldUp(at)
-	}
-	if m.Witness != nil {
-		to = m.Witness.Sending(cmd, at, to)
 	}
 	var down Set
 	for i, n := range m.Nodes {
