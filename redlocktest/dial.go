@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/link"
 )
 
 // dialTimeout bounds a dial whose context does not: redigo's own default.
@@ -51,7 +53,7 @@ func (m *Master) dialOver(ctx context.Context, w *Wire) (net.Conn, error) {
 			err = ctx.Err()
 		}
 	}
-	a := addr(m.name)
+	a := link.Addr(m.name)
 	return nil, &net.OpError{Op: "dial", Net: a.Network(), Addr: a, Err: err}
 }
 

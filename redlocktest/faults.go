@@ -28,7 +28,7 @@ func (m *Master) Delay(d time.Duration) {
 	defer m.mu.Unlock()
 	m.delay = d
 	for _, l := range m.network.links {
-		l.change(func() { l.delay = d })
+		l.SetDelay(d)
 	}
 }
 

@@ -169,8 +169,8 @@ func (m *Master) close() {
 	m.port.free()
 	m.network.cutLocked(false, false)
 	for _, l := range m.network.links {
-		l.master.Close()
-		l.flush()
+		l.Master.Close()
+		l.Flush()
 	}
 	m.store.Close()
 }

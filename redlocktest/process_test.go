@@ -16,6 +16,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/check"
+	"example.com/redlock/internal/link"
 )
 
 // The connections of a dead master break, and dials are refused.
@@ -119,10 +120,12 @@ func TestFreezeBuffersWrites(t *testing.T) {
 		m.Freeze()
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		// The rest is no command: how far the session reads ahead does not matter here.
-		n, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", sendBuffer/2)))
-		check.OK(t, err, "Write of half the buffer")
-		n, err = c.Write(make([]byte, sendBuffer))
-		if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n >= sendBuffer {
+		n, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", link.SendBuffer/2)))
+		if err != nil {
+			t.Errorf("Write of half the buffer: got %d, %v", n, err)
+		}
+		n, err = c.Write(make([]byte, link.SendBuffer))
+		if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n >= link.SendBuffer {
 			t.Errorf("Write of more than the buffer: got %d, %v, want a part and a timeout", n, err)
 		}
 	})

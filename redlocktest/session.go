@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/alicebob/miniredis/v2/server"
+
+	"example.com/redlock/internal/link"
 )
 
 // A session is a connection as seen by the process that accepted it. It ends with that process: the
@@ -12,7 +14,7 @@ import (
 type session struct {
 	master *Master
 	proc   *process
-	link   *link
+	link   *link.Link
 	id     int64
 	peer   *server.Peer
 	out    answers
@@ -29,23 +31,23 @@ type session struct {
 //
 // Goroutines: one per connection, counted in m.wg. It ends when the client has closed its end and
 // everything it sent is carried out, or when the session is ended.
-func (m *Master) attachLocked(w *Wire) *end {
-	l := newLink(addr(m.name), m.delay, w.lag)
+func (m *Master) attachLocked(w *Wire) *link.End {
+	l := link.New(link.Addr(m.name), m.delay, w.lag)
 	m.network.addLocked(l)
 	w.network.addLocked(l)
 
 	m.proc.lastID++
 	s := &session{master: m, proc: m.proc, link: l, id: m.proc.lastID}
-	s.out.w = &l.master
+	s.out.w = &l.Master
 	s.peer = server.NewPeer(bufio.NewWriter(&s.out))
 	s.authenticated = m.settings.password == ""
 	m.proc.sessions[s.id] = s
 	m.wg.Go(s.serve)
-	return &l.client
+	return &l.Client
 }
 
 func (s *session) serve() {
-	r := bufio.NewReader(&s.link.master)
+	r := bufio.NewReader(&s.link.Master)
 	for {
 		args, err := readCommand(r)
 		if err != nil || !s.execute(args) {
@@ -82,7 +84,7 @@ func (s *session) endLocked() {
 	}
 	s.ended = true
 	delete(s.proc.sessions, s.id)
-	s.link.master.Close()
+	s.link.Master.Close()
 	if s.subscribed {
 		// A server.Peer that is made by hand has no disconnect callbacks that would do this.
 		s.master.redis.Dispatch(s.peer, []string{"UNSUBSCRIBE"})

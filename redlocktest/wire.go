@@ -5,6 +5,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"example.com/redlock/internal/link"
 )
 
 // A Wire is the network between one client and a master, beside the one that all clients of the master
@@ -39,7 +41,7 @@ func (w *Wire) Lag(lag func() time.Duration) {
 	defer w.master.mu.Unlock()
 	w.lag = lag
 	for _, l := range w.network.links {
-		l.change(func() { l.lag = lag })
+		l.SetLag(lag)
 	}
 }
 
@@ -48,7 +50,7 @@ func (w *Wire) Reset() {
 	w.master.mu.Lock()
 	defer w.master.mu.Unlock()
 	for _, l := range w.network.links {
-		l.reset()
+		l.Reset()
 	}
 }
 
@@ -57,7 +59,7 @@ func (w *Wire) Reset() {
 type network struct {
 	there, back bool          // cut
 	mended      chan struct{} // closed when the network is whole again; nil while it is
-	links       []*link       // in the order in which they were made, so that what becomes of them has an order
+	links       []*link.Link  // in the order in which they were made, so that what becomes of them has an order
 }
 
 // cutLocked cuts the links in these directions, and mends them in the others.
@@ -73,12 +75,12 @@ func (n *network) cutLocked(there, back bool) {
 		n.mended = nil
 	}
 	for _, l := range n.links {
-		l.cut(up, down)
+		l.Cut(up, down)
 	}
 }
 
 // addLocked makes l run over the network.
-func (n *network) addLocked(l *link) {
-	n.links = append(slices.DeleteFunc(n.links, (*link).closed), l)
-	l.cut(btoi(n.there), btoi(n.back))
+func (n *network) addLocked(l *link.Link) {
+	n.links = append(slices.DeleteFunc(n.links, (*link.Link).Closed), l)
+	l.Cut(btoi(n.there), btoi(n.back))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/check"
+	"example.com/redlock/internal/link"
 )
 
 // A wire that is cut in one direction holds back only that, and nobody else's.
@@ -190,7 +191,7 @@ func TestCutHidesKill(t *testing.T) {
 		c := dial(t, m)
 		m.Cut()
 		m.Restart()
-		send(t, c, "SET", "k", make([]byte, 2*sendBuffer)) // is dropped without blocking
+		send(t, c, "SET", "k", make([]byte, 2*link.SendBuffer)) // is dropped without blocking
 		start := time.Now()
 		time.AfterFunc(time.Minute, m.Mend)
 		if _, err := c.Receive(); !errors.Is(err, io.EOF) {

@@ -1,8 +1,22 @@
+// Package wire is the network between one client process and one master: a TCP proxy that can be cut, in
+// one direction or both, slowed down, and made to lose and to reset.
+//
+// Each connection goes over a [link.Link]. What was sent during a cut waits, as it does in the sender's TCP, and goes on
+// when the cut is mended. So a command may be carried out long after its sender gave it up, and an answer may be lost
+// although its command was carried out. The end of a stream takes the same way as its bytes.
+//
+// # Concurrency
+//
+// A Wire may be used by any number of goroutines. It has one goroutine that accepts, and four for each
+// connection. [Wire.Close] ends them all and waits.
+//
+// # Errors
+//
+// [New] fails if there is no port. What goes wrong later is what the two ends see: a connection that is
+// closed or reset.
 package wire
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +26,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"example.com/redlock/internal/link"
 )
 
 // Directions are the ways along a wire.
@@ -23,18 +39,27 @@ const (
 	Both  = There | Back
 )
 
+// has returns 1 if a way is among the directions, and else 0.
+func (d Directions) has(way Directions) int {
+	if d&way == 0 {
+		return 0
+	}
+	return 1
+}
+
 // Wire is a proxy in front of one master. Its faults are independent of each other: each but a reset stays until
 // its own method is called again.
 type Wire struct {
 	listener net.Listener
 	target   string
-	there    path
-	back     path
 	wg       sync.WaitGroup
 
-	mu     sync.Mutex
-	links  map[*link]struct{}
-	closed bool
+	mu            sync.Mutex
+	connections   map[*connection]struct{}
+	cut           Directions
+	delay, jitter time.Duration
+	loss          float64
+	closed        bool
 }
 
 // New returns a wire to the master at target, host:port. It listens on a port of its own.
@@ -43,8 +68,7 @@ func New(target string) (*Wire, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wire to %s: %w", target, err)
 	}
-	w := &Wire{listener: listener, target: target, links: map[*link]struct{}{}}
-	w.there.now, w.back.now = &conditions{over: make(chan struct{})}, &conditions{over: make(chan struct{})}
+	w := &Wire{listener: listener, target: target, connections: map[*connection]struct{}{}}
 	w.wg.Go(w.accept)
 	return w, nil
 }
@@ -55,24 +79,37 @@ func (w *Wire) Addr() string { return w.listener.Addr().String() }
 // Cut stops the given directions, and only these; Cut(0) stops none. Connections stay up, and new ones are
 // accepted, as when packets are dropped silently.
 func (w *Wire) Cut(d Directions) {
-	w.there.change(func(c *conditions) { c.cut = d&There != 0 })
-	w.back.change(func(c *conditions) { c.cut = d&Back != 0 })
+	w.change(func() {
+		for c := range w.connections {
+			c.cut(w.cut, d)
+		}
+		w.cut = d
+	})
 }
 
 // Slow makes what is sent from now on take delay and up to jitter more to arrive, in each direction. It
 // does not change the order. Connecting takes no time.
 func (w *Wire) Slow(delay, jitter time.Duration) {
-	w.both(func(c *conditions) { c.delay, c.jitter = delay, jitter })
+	w.change(func() { w.delay, w.jitter = delay, jitter })
 }
 
 // Lose makes each chunk be lost with probability p, in each direction. It comes 200 ms later, and twice as
 // late each time it is lost again, and holds up what is behind it. What is lost comes at once after Lose(0).
-func (w *Wire) Lose(p float64) { w.both(func(c *conditions) { c.loss = p }) }
+func (w *Wire) Lose(p float64) {
+	w.change(func() {
+		if w.loss = p; p > 0 {
+			return
+		}
+		for c := range w.connections {
+			c.link.Hasten()
+		}
+	})
+}
 
 // Reset resets all connections: both ends receive RST, also during a cut.
 func (w *Wire) Reset() {
-	for _, l := range w.all() {
-		l.abort()
+	for _, c := range w.all() {
+		c.abort()
 	}
 }
 
@@ -85,29 +122,51 @@ func (w *Wire) ResetOne() {
 
 // Close resets all connections and refuses new ones. It may be called again.
 func (w *Wire) Close() error {
-	w.mu.Lock()
-	again := w.closed
-	w.closed = true
-	w.mu.Unlock()
-	if again {
-		return nil
-	}
-	err := w.listener.Close()
+	var err error
+	w.change(func() {
+		if !w.closed {
+			err = w.listener.Close()
+		}
+		w.closed = true
+	})
 	w.Reset()
 	w.wg.Wait()
 	return err
 }
 
-func (w *Wire) both(set func(*conditions)) {
-	w.there.change(set)
-	w.back.change(set)
-}
-
-// all returns the links of now.
-func (w *Wire) all() []*link {
+// change changes what connections meet, those of now and later ones.
+func (w *Wire) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Keys(w.links))
+	f()
+	for c := range w.connections {
+		c.link.SetDelay(w.delay)
+		c.link.SetLag(lag(w.jitter, w.loss))
+	}
+}
+
+// resend is how long TCP waits at first for the acknowledgement of what is lost, on a near network.
+const resend = 200 * time.Millisecond
+
+// lag returns how much longer than the delay each chunk takes: up to jitter, and what is lost again and again as TCP has
+// it, up to a minute.
+func lag(jitter time.Duration, loss float64) func() time.Duration {
+	return func() (late time.Duration) {
+		if jitter > 0 {
+			late = rand.N(jitter)
+		}
+		for again := resend; again < time.Minute && rand.Float64() < loss; again *= 2 {
+			late += again
+		}
+		return late
+	}
+}
+
+// all returns the connections of now.
+func (w *Wire) all() []*connection {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Collect(maps.Keys(w.connections))
 }
 
 func (w *Wire) accept() {
@@ -124,208 +183,59 @@ func (w *Wire) accept() {
 	}
 }
 
-// carry connects a client to the master, and moves what the two send each other. A reset is the closest that a
-// proxy can come to refusing what it has accepted.
+// carry connects a client to the master, and moves what the two send each other until both have ended. A reset is the
+// closest that a proxy can come to refusing what it has accepted.
+//
+// Goroutines: two for each direction, one of which is the caller; carry waits for the others.
 func (w *Wire) carry(client *net.TCPConn) {
 	master, err := net.DialTimeout("tcp", w.target, time.Second)
 	if err != nil {
 		reset(client)
 		return
 	}
-	l := newLink(client, master.(*net.TCPConn), &w.there, &w.back)
-	w.mu.Lock()
-	w.links[l] = struct{}{}
-	closed := w.closed
-	w.mu.Unlock()
-	if closed {
-		l.abort()
-	}
-	l.carry()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.links, l)
-}
-
-// link is one connection of a client, and the one that goes on to the master.
-type link struct {
-	client, master *net.TCPConn
-	there, back    *stream
-	end            context.CancelFunc // of both streams
-}
-
-func newLink(client, master *net.TCPConn, there, back *path) *link {
-	dead, end := context.WithCancel(context.Background())
-	along := func(p *path) *stream { return &stream{p, make(chan packet, window), dead.Done()} }
-	return &link{client: client, master: master, there: along(there), back: along(back), end: end}
-}
-
-// carry moves the bytes of both directions until both streams have ended and their ends have arrived, or one end
-// was reset, or abort was called.
-//
-// Goroutines: a reader and a writer for each direction, one of which is the caller. Those that remain end
-// when the streams have ended, or with abort; carry waits for them.
-func (l *link) carry() {
-	defer l.end()
+	c := &connection{link.New(link.Addr(w.target), 0, nil), client, master.(*net.TCPConn)}
+	w.change(func() {
+		w.connections[c] = struct{}{}
+		c.cut(0, w.cut)
+		if w.closed {
+			c.abort()
+		}
+	})
 	var wg sync.WaitGroup
-	wg.Go(func() { l.there.read(l.client) })
-	wg.Go(func() { l.back.read(l.master) })
-	wg.Go(func() { l.deliver(l.back, l.client) })
-	l.deliver(l.there, l.master)
+	wg.Go(func() { pass(&c.link.Client, c.client) })
+	wg.Go(func() { pass(c.client, &c.link.Client) })
+	wg.Go(func() { pass(&c.link.Master, c.master) })
+	pass(c.master, &c.link.Master)
 	wg.Wait()
-	l.client.Close()
-	l.master.Close()
+	w.change(func() { delete(w.connections, c) })
 }
 
-// deliver writes what arrives from a stream, until its end has arrived or the link is dead. What cannot be
-// delivered resets both ends.
-func (l *link) deliver(s *stream, to *net.TCPConn) {
-	if s.write(to) != nil {
-		l.abort()
-	}
+// pass moves bytes, until the end of either stream, and closes the one that they go to.
+func pass(to, from net.Conn) {
+	_, _ = io.Copy(to, from) // what goes wrong ends the connection, which both ends see
+	to.Close()
+}
+
+// connection is one of a client: the link, and the sockets at its ends.
+type connection struct {
+	link           *link.Link
+	client, master *net.TCPConn
+}
+
+// cut cuts the link in the directions of to, where it was cut in those of from.
+func (c *connection) cut(from, to Directions) {
+	c.link.Cut(to.has(There)-from.has(There), to.has(Back)-from.has(Back))
 }
 
 // abort resets both ends.
-func (l *link) abort() {
-	l.end()
-	reset(l.client)
-	reset(l.master)
+func (c *connection) abort() {
+	reset(c.client)
+	reset(c.master)
+	c.link.Reset()
 }
 
 // reset closes a connection with RST.
 func reset(c *net.TCPConn) {
 	_ = c.SetLinger(0) // fails only on a connection that is closed
 	c.Close()
-}
-
-const (
-	// resend is how long TCP waits at first for the acknowledgement of what is lost, on a near network.
-	resend = 200 * time.Millisecond
-	// window is how many packets may be on their way; then the sender waits.
-	window = 1024
-	// chunk is the most that is read at once. Commands and answers are shorter.
-	chunk = 4 << 10
-)
-
-// path is one direction of a wire: what all its connections meet on it.
-type path struct {
-	mu  sync.Mutex
-	now *conditions
-}
-
-// conditions are what a path is like. They do not change; others take their place.
-type conditions struct {
-	cut           bool
-	delay, jitter time.Duration
-	loss          float64
-	over          chan struct{} // closed when others have taken their place
-}
-
-// change gives the path other conditions: those of before, as set changes them.
-func (p *path) change(set func(*conditions)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before := p.now
-	next := *before
-	set(&next)
-	next.over = make(chan struct{})
-	p.now = &next
-	close(before.over)
-}
-
-func (p *path) conditions() *conditions {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.now
-}
-
-// packet is what one read returned.
-type packet struct {
-	bytes []byte
-	err   error     // the stream ended so, with io.EOF or a reset
-	due   time.Time // when it arrives, but not before what was sent earlier
-}
-
-// stream is one direction of a link. Its reader puts packets in transit, and its writer takes them out.
-type stream struct {
-	path    *path
-	transit chan packet
-	dead    <-chan struct{} // closed when the link is dead
-}
-
-// read puts what it reads in transit, until the stream has ended or the link is dead. The other end is to learn
-// of an end, or of a reset, when its packet arrives.
-func (s *stream) read(from *net.TCPConn) {
-	buffer := make([]byte, chunk)
-	for {
-		n, err := from.Read(buffer)
-		now := s.path.conditions()
-		takes := now.delay
-		if now.jitter > 0 {
-			takes += rand.N(now.jitter)
-		}
-		select {
-		case s.transit <- packet{bytes.Clone(buffer[:n]), err, time.Now().Add(takes)}:
-		case <-s.dead:
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-// write delivers what is in transit, until the end of the stream, or until the link is dead. It returns an
-// error if the stream was reset, or cannot be delivered.
-func (s *stream) write(to *net.TCPConn) error {
-	for {
-		var p packet
-		select {
-		case p = <-s.transit:
-		case <-s.dead:
-			return nil
-		}
-		switch {
-		case !s.travel(p.due):
-			return nil
-		case errors.Is(p.err, io.EOF):
-			return to.CloseWrite()
-		case p.err != nil:
-			return p.err
-		}
-		if _, err := to.Write(p.bytes); err != nil {
-			return err
-		}
-	}
-}
-
-// travel returns when a packet has arrived that is due then, or false if the link is dead before.
-func (s *stream) travel(due time.Time) bool {
-	lost := time.Duration(0)
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		now := s.path.conditions()
-		early := time.Until(due)
-		if lost > 0 && now.loss == 0 {
-			early = 0
-		}
-		switch {
-		case now.cut:
-			timer.Stop()
-		case early > 0:
-			timer.Reset(early)
-		case rand.Float64() < now.loss:
-			lost = max(resend, 2*lost)
-			due = due.Add(lost) // counted from when it was sent, as for all that is lost with it
-			continue
-		default:
-			return true
-		}
-		select {
-		case <-timer.C:
-		case <-now.over:
-		case <-s.dead:
-			return false
-		}
-	}
 }

