@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/multilock/attempt"
@@ -92,6 +93,7 @@ func TestAnswersBecomeEvents(t *testing.T) {
 		fx.each((*redlocktest.Master).Freeze)
 		d.step(&attempt.Event{Kind: attempt.Hint}) // so that it asks again
 		time.Sleep(timeout / 2)
+		synctest.Wait()
 		defer d.giveUp()
 		defer fx.each((*redlocktest.Master).Thaw)
 		const nothing = ^attempt.Kind(0)
@@ -141,6 +143,7 @@ func TestAnswersBecomeEvents(t *testing.T) {
 				want.Step(&d.m.conf, d.m.now(), &tt.want, &out)
 			}
 			tt.say()
+			synctest.Wait()
 			if out.Drawn {
 				want.AskAt, want.GiveBackAt = d.state.AskAt, d.state.GiveBackAt
 			}
