@@ -11,8 +11,9 @@ import (
 // Clients that start all at once on masters that have just started, as after a deployment or an outage.
 
 const (
-	stormTimes = 5 // that each client takes the one name
-	stormLimit = time.Minute
+	stormTimes  = 5 // that each client takes the one name
+	stormLimit  = time.Minute
+	stormRounds = 6 // of up to some minutes
 )
 
 func measureStorm(n, often int, name func(i int) string) measurement {

@@ -106,9 +106,9 @@ func allTrials() (all []trial) {
 	storm := func(setting, who string, measure measurement) {
 		add("storm", []string{"redlock", "redsync-ff", "redsync"}, trial{
 			setting: setting,
-			title: fmt.Sprintf("%s, held for 0 ms each time; the masters have just started, and starting is part of the first wait; connections: that one master was asked for, for each client; failed: not done after %v",
-				who, stormLimit),
-			fresh: mastersN, measure: measure,
+			title: fmt.Sprintf("%s, held for 0 ms each time; the masters have just started, and starting is part of the first wait; connections: that one master was asked for, for each client; failed: not done after %v; %d rounds at most",
+				who, stormLimit, stormRounds),
+			rounds: stormRounds, fresh: mastersN, measure: measure,
 		})
 	}
 	for _, n := range []int{32, 300, 1000} {

@@ -134,11 +134,11 @@ func Fail(op, name string, causes ...error) error {
 }
 
 func (c *chain) Error() string {
-	text := c.errs[0].Error()
+	texts := []string{c.errs[0].Error()}
 	for _, err := range c.errs[1:] {
-		text += ": " + Bare(err)
+		texts = append(texts, Bare(err))
 	}
-	return text
+	return strings.Join(texts, ": ")
 }
 
 func (c *chain) Unwrap() []error { return c.errs }
