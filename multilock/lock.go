@@ -300,7 +300,9 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 		if d != nil {
 			holds[i], errs[i] = m.tried(ctx, &reqs[i], d)
 		}
-		reqs[i].trace.failed(errs[i])
+		if t := reqs[i].trace; t != nil { // else it may be entered again at this moment
+			t.failed(errs[i])
+		}
 	}
 	again.Wait()
 	return holds, errs
