@@ -326,8 +326,5 @@ func secured(t *testing.T, address string) (secure string, trusted *x509.CertPoo
 	certified.Close()
 	trusted = x509.NewCertPool()
 	trusted.AddCert(certified.Certificate())
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
-	check.OK(t, err)
-	check.Relay(t, listener, address)
-	return listener.Addr().String(), trusted
+	return check.Secure(t, &tls.Config{Certificates: certified.TLS.Certificates}, address), trusted
 }

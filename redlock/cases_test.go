@@ -30,6 +30,7 @@ var kinds = map[string][]redlock.Option{"lock": nil, "reader": {redlock.Shared()
 func (f face) take(ctx context.Context) (*redlock.Hold, error) {
 	return f.Lock(ctx, "a", kinds[f.kind]...)
 }
+
 func (f face) try(ctx context.Context) (*redlock.Hold, error) {
 	return f.TryLock(ctx, "a", kinds[f.kind]...)
 }

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -13,9 +12,8 @@ import (
 // TestWirePage: docs/design/wire.md has each key and channel that scripts and clients use, the fields of what clients
 // publish, and the scripts.
 func TestWirePage(t *testing.T) {
-	file, err := os.ReadFile("../../docs/design/wire.md")
-	check.OK(t, err)
-	page := string(file)
+	const file = "../../docs/design/wire.md"
+	page := check.File(t, file)
 	keys := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(redlock_[a-z]+:?)[^|]*\\| (?:string|hash|sorted set) \\|").FindAllStringSubmatch(page, -1) {
 		keys[row[1]] = true
@@ -38,9 +36,7 @@ func TestWirePage(t *testing.T) {
 		}
 	}
 	for _, channel := range []string{HandOffChannel("u"), FreedChannel("n"), FreedChannel(Slots("s"))} {
-		if !strings.Contains(page, "| `"+strings.TrimSuffix(channel, "u")+"`") {
-			t.Errorf("the page has no channel %s", channel)
-		}
+		check.Shows(t, file, "| `"+strings.TrimSuffix(channel, "u")+"`")
 	}
 	for _, of := range []reflect.Type{reflect.TypeFor[Record](), reflect.TypeFor[Terms](), reflect.TypeFor[Master]()} {
 		for _, field := range reflect.VisibleFields(of) {
