@@ -197,7 +197,7 @@ type condition struct {
 }
 
 // conditions are tried in this order, and the first that matches counts. An error that matches none
-// may heal: to wait in vain is logged, to give up in vain fails a service.
+// may heal: a wait that does not help is logged, and giving up too early fails a service.
 //
 // A replica may be promoted. Two names may lead to one server while an address moves from one
 // server to another.

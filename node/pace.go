@@ -9,7 +9,7 @@ import "example.com/redlock/clock"
 // What is in flight is bounded as TCP bounds it: by a window that doubles with each round trip while it
 // is full, is halved when answers are late, and then grows slowly. Commands that find it full wait.
 // Once some have waited for [Config.Timeout], no more holds are asked of the master
-// than it has room for: what would wait in vain is answered Unsent at once, and leaves nothing there that
+// than it has room for: what would not get through in time is answered Unsent at once, and leaves nothing there that
 // must be released. Renewals are still taken, and so are releases, without a bound of their own: each
 // follows a command that was let in, or a message, of which the client answers few at a time.
 type pace struct {
@@ -54,5 +54,5 @@ func (p *pace) hopeless() { p.window, p.wary = 1, true }
 // tookAll takes in that the writer took all that waited.
 func (p *pace) tookAll() { p.room = min(2*p.room, mostRoom) }
 
-// gaveUp takes in that commands waited in vain.
+// gaveUp takes in that commands waited, and were not written.
 func (p *pace) gaveUp() { p.room = leastRoom }

@@ -41,7 +41,7 @@ func (e *End) Read(p []byte) (int, error) {
 	}
 }
 
-// takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds the mutex
+// takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds Link.mu.
 func (e *End) takeLocked(p []byte) (n int, err error, ok bool) {
 	d := &e.in
 	if len(d.chunks) == 0 || !d.arrived(d.chunks[0]) {
@@ -93,7 +93,7 @@ func (e *End) Write(p []byte) (n int, err error) {
 	}
 }
 
-// sendLocked puts c in transit to the other end. The caller holds the mutex
+// sendLocked puts c in transit to the other end. The caller holds Link.mu.
 func (e *End) sendLocked(c chunk) {
 	d := &e.other.in
 	if d.dropping {

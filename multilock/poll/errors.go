@@ -61,7 +61,7 @@ type MajorityError struct {
 	Guard         time.Duration     // of ErrGuarded: how long until a majority grants; otherwise 0
 	Nodes         *multierror.Error // one entry for each master that said something else than yes, naming it; never nil
 
-	// Hopeless: waiting is in vain, since so many masters reported errors that do not heal by themselves that no majority
+	// Hopeless: waiting does not help, since so many masters reported errors that do not heal by themselves that no majority
 	// is left.
 	Hopeless bool
 

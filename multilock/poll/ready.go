@@ -9,13 +9,13 @@ import (
 )
 
 // Reach waits until a majority of the masters would grant key, as far as is known without asking them. The error is a
-// [*MajorityError] of op that says what each of the others lacks: when ctx has ended, and at once when waiting is in vain.
+// [*MajorityError] of op that says what each of the others lacks: when ctx has ended, and at once when waiting does not help.
 func (m *Masters) Reach(ctx context.Context, op, key string) error {
 	return m.Await(ctx, func() *MajorityError { return m.Unready(op, key) })
 }
 
-// Await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting is
-// in vain.
+// Await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting
+// does not help.
 func (m *Masters) Await(ctx context.Context, lacking func() *MajorityError) error {
 	var why *MajorityError
 	cut := m.until(ctx, func() (over bool, again time.Duration) {

@@ -159,7 +159,7 @@ func (c *Command) Registering() *Command {
 // Repeats reports whether the command has to be sent again until the master has answered.
 func (c *Command) Repeats() bool { return verbs[c.verb].repeats }
 
-// Again returns what is sent when c is sent again. Whoever sent c was told that it was not answered, and has stopped
+// Again returns what is sent when c is sent again. The sender of c was told that it was not answered, and has stopped
 // waiting. So a release that enters somebody goes without the next owner, which registers by itself, or has given up
 // since.
 func (c *Command) Again() *Command {
