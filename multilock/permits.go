@@ -152,6 +152,7 @@ type semaphore struct {
 	idle *time.Timer // ends it when nobody has stood there for a while
 
 	mu       sync.Mutex
+	listens  bool          // since its first look: to what the masters tell of its slots
 	slots    *slots        // by the last look
 	looked   clock.Instant // when that began
 	look     *look         // under way, nil if none is
@@ -166,7 +167,7 @@ type look struct {
 	began clock.Instant
 }
 
-// stander makes w one of those who stand at slots of its semaphore, which the client listens to from the first of them on.
+// stander makes w one of those who stand at slots of its semaphore.
 func (m *Masters) stander(w *waiter) *stander {
 	m.mu.Lock()
 	s, known := m.semaphores[w.line]
@@ -181,12 +182,6 @@ func (m *Masters) stander(w *waiter) *stander {
 	s.standing = append(s.standing, p)
 	s.mu.Unlock()
 	m.mu.Unlock()
-	if !known {
-		m.subscribe()
-		for _, n := range m.All.Nodes {
-			n.Watch(s.key)
-		}
-	}
 	return p
 }
 
@@ -195,12 +190,13 @@ func (s *semaphore) forget() {
 	s.m.mu.Lock()
 	s.mu.Lock()
 	over := len(s.standing) == 0 && s.m.semaphores[s.key] == s
+	listened := s.listens
 	s.mu.Unlock()
 	if over {
 		delete(s.m.semaphores, s.key)
 	}
 	s.m.mu.Unlock()
-	if over {
+	if over && listened {
 		for _, n := range s.m.All.Nodes {
 			n.Unwatch(s.key)
 		}
@@ -208,10 +204,18 @@ func (s *semaphore) forget() {
 }
 
 // ask looks which of the first k slots are taken, unless that is known well enough. When the channel is
-// closed, saw tells.
+// closed, saw tells. From the first look on, the client listens to what the masters tell of the slots: where a permit
+// is there at once, nobody needs to.
 func (s *semaphore) ask(k int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.listens {
+		s.listens = true
+		s.m.subscribe()
+		for _, n := range s.m.All.Nodes {
+			n.Watch(s.key)
+		}
+	}
 	now := clock.Now()
 	switch {
 	case s.look != nil && s.look.slots >= k:

@@ -48,6 +48,19 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 	})
 }
 
+// A permit that is there costs a lock's calls: nobody looks for another, nor listens.
+func TestAPermitThatIsThere(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		req := patient("k")
+		req.Permits = 2
+		before := fx.calls()
+		begin(t, fx.m, req).wantHold(t, "nobody else wants one")
+		time.Sleep(time.Second)
+		check.Equal(t, fx.calls()-before, 3, "script calls on three masters")
+		check.Equal(t, fx.Master(0).Calls("SUBSCRIBE"), 0, "SUBSCRIBE calls")
+	})
+}
+
 // A look is over with its answers: the next one asks again.
 func TestEachLookAsks(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
