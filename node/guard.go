@@ -81,39 +81,32 @@ func (n *Node) logUpLocked(l *link) {
 	}
 }
 
-// applyGuardLocked takes out of batch what a guarded master must not run, and marks the rest to
-// go out in the form for one. Who waits is entered into its queue, so that the lock goes to the first of
-// them when the guard ends: whatever the master says to that is no vote. To a master whose clock is unsteady everything goes, in that form.
+// endGuardLocked notes that the guard is over, if it is.
 //
-// The guard is checked here, as late as possible, and the answer stays true until the script
-// runs: in the process this connection was made to, which only grows older.
-func (n *Node) applyGuardLocked(due []delivery, l *link, batch []call) (rest []call, _ []delivery) {
-	left := time.Duration(0)
-	if l.guarded {
-		left = l.guardLeft()
+// The writer looks at that as late as possible. A guard that is over when a command is written is so when the script runs: in
+// the process that this connection was made to, which only grows older.
+func (n *Node) endGuardLocked(l *link) {
+	if !l.guarded || l.guardLeft() > 0 {
+		return
 	}
-	if l.guarded && left <= 0 {
-		l.guarded = false
-		if n.state == up { // else logUpLocked will say so
-			n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGranting})
-			n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
-		}
+	l.guarded = false
+	if n.state == up { // else logUpLocked will say so
+		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGranting})
+		n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
 	}
-	if !l.guarded && !n.clockCheck.unsteady() {
-		return batch, due
+}
+
+// withhold makes of c what a guarded master may run: whoever waits is entered into its queue, so that the lock goes to the
+// first of them when the guard ends, and whatever the master says to that is no vote. It returns why c is not sent at all,
+// if it must not be.
+func (l *link) withhold(c *call) error {
+	if !l.guarded || !c.cmd.Grants() {
+		return nil
 	}
-	rest = batch[:0]
-	for _, c := range batch {
-		if l.guarded && c.cmd.Grants() {
-			ask := c.cmd.Registering()
-			if ask == nil {
-				due = c.answer(due, script.Answer{Outcome: script.Unsent, Err: l.guardedError(left)})
-				continue
-			}
-			c.cmd, c.withheld = ask, l.guardedError(left)
-		}
-		c.guarded = true
-		rest = append(rest, c)
+	why, ask := l.guardedError(l.guardLeft()), c.cmd.Registering()
+	if ask == nil {
+		return why
 	}
-	return rest, due
+	c.cmd, c.withheld = ask, why
+	return nil
 }

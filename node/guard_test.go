@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -60,6 +61,21 @@ func TestGuard(t *testing.T) {
 			wantGrants(t, n)
 		})
 	}
+}
+
+// TestGuardAnswersAtOnce: what a guarded master is not sent is answered at once, however much of it there is.
+func TestGuardAnswersAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		m.Restart()
+		n := start(t, cfg)
+		waitUntil(t, time.Second, n.isUp)
+		for i, p := range gathered(n, m, acquires(3*firstWindow)...) {
+			got := p.wait()
+			wantErr(t, fmt.Sprint("acquire ", i), got, script.Unsent, "restarted lately")
+			check.Equal(t, got.after, 0, "acquire %d: answered after", i)
+		}
+	})
 }
 
 // TestGuardEndsForAll: nodes that ask at different times how old the master is see its guard end at the same

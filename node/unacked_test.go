@@ -84,7 +84,7 @@ func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	n := &Node{state: up, pace: pace{window: maxBatch}}
 	n.unacked.add(&call{cmd: ownerNumber(0).Leave(2), number: 1})
 	later := call{cmd: ownerNumber(0).Leave(1), number: 2} // which waits
-	resent := n.fillBatchLocked(&link{}, nil)
+	resent, _ := n.fillBatchLocked(&link{}, nil, nil)
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
 	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].cmd != later.cmd {
 		t.Errorf("%d resent, kept: %+v; want the later one", len(resent), list)
@@ -230,8 +230,8 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 	queued := slices.Clone(n.queue.all())
 	l := &link{}
-	batch := n.fillBatchLocked(l, nil)
-	rest := n.fillBatchLocked(l, nil)
+	batch, _ := n.fillBatchLocked(l, nil, nil)
+	rest, _ := n.fillBatchLocked(l, nil, nil)
 	if len(batch) != maxBatch || len(rest) != 10 || !slices.Equal(append(batch, rest...), queued) {
 		t.Errorf("batches of %d and %d calls, want all in order, %d and 10", len(batch), len(rest), maxBatch)
 	}

@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // write writes what is queued until the connection breaks or the node closes.
@@ -55,9 +56,9 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 	batch = last[:0]
 	if l.err == nil {
 		due = n.comeUpLocked(l)
-		batch = n.fillBatchLocked(l, batch)
+		n.endGuardLocked(l)
+		batch, due = n.fillBatchLocked(l, batch, due)
 	}
-	batch, due = n.applyGuardLocked(due, l, batch)
 	beat := l.beatDue && l.err == nil && !n.closing
 	if len(batch) == 0 && !beat {
 		return batch, due, l.err != nil || n.closing && l.inFlight.len() == 0
@@ -67,8 +68,9 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 		batch = n.putChecksFirstLocked(l, batch, now)
 	}
 	l.first = l.first || l.inFlight.len() == 0
+	careful := l.guarded || n.clockCheck.unsteady() // the master neither heals nor hands off
 	for i := range batch {
-		batch[i].sent = now
+		batch[i].sent, batch[i].guarded = now, careful
 		l.inFlight.push(batch[i])
 	}
 	if !l.timerSet {
@@ -95,8 +97,8 @@ func (n *Node) comeUpLocked(l *link) (due []delivery) {
 }
 
 // fillBatchLocked appends to batch what is to be written next, as far as there is room in the window: first the
-// releases that are to be sent again, then what waits.
-func (n *Node) fillBatchLocked(l *link, batch []call) []call {
+// releases that are to be sent again, then what waits. It appends to due the answers to what a guarded master is not sent.
+func (n *Node) fillBatchLocked(l *link, batch []call, due []delivery) ([]call, []delivery) {
 	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
 	if n.state == up && len(l.resends) == 0 {
 		l.resends = n.unacked.takeAll()
@@ -104,19 +106,22 @@ func (n *Node) fillBatchLocked(l *link, batch []call) []call {
 	if n.state == up || l.inFlight.len() == 0 {
 		k := min(len(l.resends), room)
 		for _, r := range l.resends[:k] {
-			c := n.newCallLocked(r.cmd, nil)
-			c.number = r.number
-			batch = append(batch, c)
+			batch = append(batch, call{cmd: r.cmd, number: r.number})
 		}
 		l.resends = l.resends[k:]
 	}
 	if n.state == up && n.queue.len() > 0 { // there is room if all resends are written
-		for range min(n.queue.len(), room-len(batch)) {
-			batch = append(batch, n.queue.pop())
+		for n.queue.len() > 0 && len(batch) < room {
+			c := n.queue.pop()
+			if why := l.withhold(&c); why != nil {
+				due = c.answer(due, script.Answer{Outcome: script.Unsent, Err: why})
+				continue
+			}
+			batch = append(batch, c)
 		}
 		if n.queue.len() == 0 {
 			n.pace.tookAll()
 		}
 	}
-	return batch
+	return batch, due
 }
