@@ -40,8 +40,8 @@ type subscription struct {
 	client string        // uuid
 	wake   chan struct{} // tells the writer that watched has changed
 
-	heard      atomic.Bool // anything since the last PING
-	unexpected bool        // a message was, and is in the log; of the reader
+	heard      atomic.Uint64 // replies and messages
+	unexpected bool          // a message was, and is in the log; of the reader
 
 	mu      sync.Mutex
 	watched map[string]watched // by channel
@@ -191,10 +191,10 @@ func (s *subscription) write(w *wire, l *link, broken <-chan struct{}) {
 		select {
 		case <-s.wake:
 		case <-beat.C:
+			before := s.heard.Load()
 			_ = w.conn.Send("PING")
-			s.heard.Store(false)
 			afterAwake(hopeless*s.n.cfg.Timeout, func() {
-				if !s.heard.Load() {
+				if s.heard.Load() == before {
 					w.sever() // which does nothing once it is closed
 				}
 			})
@@ -235,7 +235,7 @@ func (s *subscription) read(w *wire, l *link) error {
 		if err != nil {
 			return err
 		}
-		s.heard.Store(true)
+		s.heard.Add(1)
 		switch channel, payload, ok := message(reply); {
 		case !ok:
 		case channel == script.HandOffChannel(s.client):

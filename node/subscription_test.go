@@ -246,6 +246,19 @@ func TestSubscriptionFallsSilent(t *testing.T) {
 	})
 }
 
+// TestSubscriptionOfAFarMaster: a PING that is still on its way is no silence, also where the one before was sent as long ago
+// as a master may be silent.
+func TestSubscriptionOfAFarMaster(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Lease = heartbeat // so beats are less than hopeless*timeout apart
+		n, d := started(t, cfg), new(recorder)
+		m.Delay(100 * time.Millisecond)
+		n.Subscribe("a", d)
+		time.Sleep(10 * time.Minute)
+		d.want(t, "while all is well", "subscribed true")
+	})
+}
+
 // Subscribe does nothing on a closed node.
 func TestSubscribeAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
