@@ -284,18 +284,37 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 					t.Errorf("Close: took %v, want at most %v", got, 2*timeout+noticed)
 				}
 				check.Equal(t, asked.wait().times, 1, "answers")
-				if got := calls.Load(); got < 1 || got > mostLeft {
-					t.Errorf("calls: got %d, want 1 to %d", got, mostLeft)
+				if got := calls.Load(); got < 1 || got > mostLent {
+					t.Errorf("calls: got %d, want 1 to %d", got, mostLent)
 				}
 				close(release)
 				own.Close()
 				cfg.Pool.Close()
 				synctest.Wait()
 				check.Equal(t, m.Connections(), 0, "connections")
-				check.Equal(t, n.left.Load(), 0, "calls that are under way")
+				check.Equal(t, n.lending.Load(), 0, "calls that are under way")
 			})
 		}
 	}
+}
+
+// TestFewCallsOfAPool: commands and messages may need a connection at the same time, and there are no more calls for that.
+func TestFewCallsOfAPool(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int32
+		release := make(chan struct{})
+		n := &Node{cfg: Config{Pool: &redis.Pool{Dial: func() (redis.Conn, error) {
+			calls.Add(1)
+			<-release
+			return nil, io.EOF
+		}}}}
+		for range 2 * mostLent {
+			go n.lend(t.Context())
+		}
+		synctest.Wait()
+		check.Equal(t, calls.Load(), mostLent, "calls")
+		close(release)
+	})
 }
 
 // TestFunctionThatReturnsAgain: once what hung has returned, the master is used.

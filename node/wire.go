@@ -102,29 +102,38 @@ const (
 	// better than that they took too long.
 	noticed = 50 * time.Millisecond
 
-	// mostLeft is how many calls that do not may be under way for one master.
-	mostLeft = 2
+	// mostLent is how many calls of a pool may be under way, those that were left behind among them: one for commands, and one
+	// for messages.
+	mostLent = 2
 )
 
 // errLeft is why a master is not connected to. It is a timeout: the next attempt has more time.
 var errLeft = fmt.Errorf("%w from Credentials, Dial or its pool, which go on although their context has ended", ErrTimeout)
 
 // lend takes a connection out of the pool. The functions that make one are the user's, and may not heed ctx. So they are
-// left behind when it has ended: the connection that they still return is closed, and while [mostLeft] of them go on,
+// left behind when it has ended: the connection that they still return is closed, and while [mostLent] of them go on,
 // no more are called.
 func (n *Node) lend(ctx context.Context) (redis.Conn, error) {
-	if n.left.Load() >= mostLeft {
+	if n.lending.Add(1) > mostLent {
+		n.lending.Add(-1)
 		return nil, errLeft
 	}
 	type lent struct {
 		conn redis.Conn
 		err  error
 	}
-	result := make(chan lent, 1)
-	// Goroutines: one, and when it is left behind another, which ends after it. Nobody waits for them then.
+	result, left := make(chan lent), make(chan struct{})
+	// Goroutines: one. Nobody waits for it once it is left behind.
 	go func() {
 		conn, err := n.cfg.Pool.GetContext(ctx)
-		result <- lent{conn, err}
+		n.lending.Add(-1)
+		select {
+		case result <- lent{conn, err}:
+		case <-left:
+			if err == nil {
+				(&wire{conn: conn}).close()
+			}
+		}
 	}()
 	select {
 	case l := <-result:
@@ -135,15 +144,9 @@ func (n *Node) lend(ctx context.Context) (redis.Conn, error) {
 	case l := <-result:
 		return l.conn, l.err
 	case <-time.After(noticed):
+		close(left)
+		return nil, errLeft
 	}
-	n.left.Add(1)
-	go func() {
-		if l := <-result; l.err == nil {
-			(&wire{conn: l.conn}).close()
-		}
-		n.left.Add(-1)
-	}()
-	return nil, errLeft
 }
 
 // check returns errConn if sever could not break the connection. A wrapper, such as the pool's, has the methods
