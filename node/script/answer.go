@@ -27,9 +27,6 @@ func (o Outcome) String() string {
 	return [...]string{"Unsent", "Unknown", "Failed", "Refused", "Done"}[o]
 }
 
-// MayHold reports whether an acquire with this outcome may have left a hold behind.
-func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Failed }
-
 // Renewed is what became of one hold of a Renew command.
 type Renewed int8
 
