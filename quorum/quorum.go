@@ -142,10 +142,8 @@ func Holder[O comparable](n int, holders []O) (holder O, ok bool) {
 // master that answered, the time left of the lock there: zero if it is free. FreeAfter returns false
 // if too few masters answered to tell.
 func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
-	for i, d := range left {
-		if sooner(left, i) == Majority(n)-1 {
-			return d, true
-		}
+	if i := smallest(left, Majority(n)-1); i >= 0 {
+		return left[i], true
 	}
 	return 0, false
 }
@@ -158,24 +156,10 @@ func Ahead(n int, told []int) int {
 	if len(told) <= rank {
 		rank = 0
 	}
-	for i, ahead := range told {
-		if sooner(told, i) == rank {
-			return ahead
-		}
+	if i := smallest(told, rank); i >= 0 {
+		return told[i]
 	}
 	return 0
-}
-
-// sooner returns how many of list come before the i-th, the smallest first. Of two that are equal,
-// the one with the smaller index comes first, so that no two have the same rank.
-func sooner[T cmp.Ordered](list []T, i int) int {
-	c := 0
-	for j, x := range list {
-		if x < list[i] || x == list[i] && j < i {
-			c++
-		}
-	}
-	return c
 }
 
 // Term counts votes that are valid for a limited time. left has, for each master, how long its vote
@@ -184,22 +168,25 @@ func sooner[T cmp.Ordered](list []T, i int) int {
 // If a majority is valid, it lasts as long as the vote of master last, the q-th longest; otherwise
 // last is -1.
 func Term(left []time.Duration) (last int) {
-	for i, d := range left {
-		if d > 0 && longer(left, i) == Majority(len(left))-1 {
-			return i
-		}
+	if i := smallest(left, len(left)-Majority(len(left))); i >= 0 && left[i] > 0 {
+		return i
 	}
 	return -1
 }
 
-// longer returns how many votes come before vote i when the longest is first. Of two equally long
-// votes, the one with the smaller index comes first, so that no two have the same rank.
-func longer(left []time.Duration, i int) int {
-	c := 0
-	for j, d := range left {
-		if d > left[i] || d == left[i] && j < i {
-			c++
+// smallest returns the index of the smallest of list but for k smaller ones; -1 if there is none. Of two that are equal, the
+// one with the smaller index comes first.
+func smallest[T cmp.Ordered](list []T, k int) int {
+	for i, x := range list {
+		before := 0
+		for j, y := range list {
+			if y < x || y == x && j < i {
+				before++
+			}
+		}
+		if before == k {
+			return i
 		}
 	}
-	return c
+	return -1
 }
