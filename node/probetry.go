@@ -302,7 +302,7 @@ func (p *probe) hear(listener *wire) error {
 			return fmt.Errorf("no message of a hand-off: %w", normalize(limit.why(err)))
 		}
 		channel, payload, _ := message(reply)
-		if _, ok := script.DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
+		if _, ok := script.Prefix("").DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
 			return nil
 		}
 	}

@@ -256,19 +256,18 @@ func (s *subscription) read(w *wire, l *link) error {
 // that commands go to by l, and while that is neither guarded nor has an unsteady clock. If it became
 // a replica, which publishes what its master does, l is given up.
 func (s *subscription) deliver(l *link, payload string) {
-	if owner, key, ok := s.n.cfg.Prefix.DecodeWanted(payload); ok && strings.HasPrefix(owner, s.client+":") {
-		s.to.Wanted(s.n.cfg.Index, key, owner)
-		return
-	}
 	h, ok := s.n.cfg.Prefix.DecodeHandOff(payload)
-	if !ok || !strings.HasPrefix(h.Owner, s.client+":") {
+	switch {
+	case !ok || !strings.HasPrefix(h.Owner, s.client+":"):
 		if !s.unexpected { // whoever sends one may send a million
 			s.unexpected = true
 			s.n.cfg.Logger.Warn("redlock: unexpected message; further ones are ignored in silence", "master", s.n.cfg.Name, "message", quote.Value(payload))
 		}
 		return
-	}
-	if h.Round == 0 { // the lock was left to Redisson's clients, and may be free in a moment
+	case h.Wanted:
+		s.to.Wanted(s.n.cfg.Index, h.Key, h.Owner)
+		return
+	case h.Round == 0: // the lock was left to Redisson's clients, and may be free in a moment
 		s.to.Freed(s.n.cfg.Index, h.Key)
 		return
 	}

@@ -163,7 +163,7 @@ func TestNoDecoderTakesWhatIsNoToken(t *testing.T) {
 				t.Errorf("%s: %d is decoded as %+v", name, token, got)
 			}
 		}
-		if _, ok := DecodeHandOff(fmt.Sprintf(id("me:r1 1 %d k"), token)); ok != (token <= MaxToken) {
+		if _, ok := Prefix("").DecodeHandOff(fmt.Sprintf(id("me:r1 1 %d k"), token)); ok != (token <= MaxToken) {
 			t.Errorf("a hand-off with %d is taken: %v", token, ok)
 		}
 	}

@@ -17,36 +17,32 @@ type QueueEntry struct {
 
 // HandOff says that a master handed a lock to an owner, for the lease that its entry asked for.
 type HandOff struct {
-	Owner string
-	Round uint64 // of the last entry that the master had of Owner, see [Owner.Round]; 0: the lock is left to Redisson's clients for a moment
-	Token int64  // fencing counter
-	Key   string
+	Owner  string
+	Wanted bool   // none: somebody else wants the lock, which Owner has; Owner [Keeps]
+	Round  uint64 // of the last entry that the master had of Owner, see [Owner.Round]; 0: the lock is left to Redisson's clients for a moment
+	Token  int64  // fencing counter
+	Key    string // without the prefix
 }
 
-// DecodeHandOff reads what queue.lua publishes: owner, round, token and key. Behind the token of a
-// reader is ":shared", which says nothing that its owner does not know.
-func DecodeHandOff(payload string) (HandOff, bool) {
-	words := strings.SplitN(payload, " ", 4)
-	if len(words) != 4 || words[0] == "" || words[3] == "" {
-		return HandOff{}, false
-	}
-	counter := strings.TrimSuffix(words[2], ":"+SharedHolder)
-	h := HandOff{Owner: words[0], Key: words[3]}
-	var err1, err2 error
-	h.Round, err1 = strconv.ParseUint(words[1], 10, 64)
-	h.Token, err2 = strconv.ParseInt(counter, 10, 64)
-	if err1 != nil || err2 != nil || h.Token < 0 || h.Token > MaxToken {
-		return HandOff{}, false
-	}
-	return h, true
-}
-
-// DecodeWanted reads what queue.lua publishes: the owner of a client that keeps locks, the word wanted where a
-// HandOff has its round, and the key that somebody else wants.
-func DecodeWanted(payload string) (owner, key string, ok bool) {
+// DecodeHandOff reads what queue.lua publishes of a name of the client's: owner, round, token and key; or owner, the word
+// wanted, and key. Behind the token of a reader is ":shared", which says nothing that its owner does not know.
+func (p Prefix) DecodeHandOff(payload string) (h HandOff, ok bool) {
 	owner, rest, _ := strings.Cut(payload, " ")
-	key, ok = strings.CutPrefix(rest, "wanted ")
-	return owner, key, ok && Keeps(owner) && key != ""
+	key, wanted := strings.CutPrefix(rest, "wanted ")
+	if wanted {
+		h, ok = HandOff{Owner: owner, Wanted: true}, Keeps(owner)
+	} else {
+		round, rest, _ := strings.Cut(rest, " ")
+		counter, last, _ := strings.Cut(rest, " ")
+		number, err1 := strconv.ParseUint(round, 10, 64)
+		token, err2 := strconv.ParseInt(strings.TrimSuffix(counter, ":"+SharedHolder), 10, 64)
+		h, key = HandOff{Owner: owner, Round: number, Token: token}, last
+		ok = owner != "" && err1 == nil && err2 == nil && 0 <= token && token <= MaxToken
+	}
+	if ok = ok && key != ""; ok {
+		h.Key, ok = p.Name(key)
+	}
+	return h, ok
 }
 
 // Keeps reports whether owner is "uuid:kN": its client may keep the lock when it is done.

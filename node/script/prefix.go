@@ -27,22 +27,6 @@ func (p Prefix) Words(words []any, c *Command, guarded bool) []any {
 	return words
 }
 
-// DecodeHandOff is [DecodeHandOff] of a name of the client's.
-func (p Prefix) DecodeHandOff(payload string) (h HandOff, ok bool) {
-	if h, ok = DecodeHandOff(payload); ok {
-		h.Key, ok = p.Name(h.Key)
-	}
-	return h, ok
-}
-
-// DecodeWanted is [DecodeWanted] of a name of the client's.
-func (p Prefix) DecodeWanted(payload string) (owner, name string, ok bool) {
-	if owner, name, ok = DecodeWanted(payload); ok {
-		name, ok = p.Name(name)
-	}
-	return owner, name, ok
-}
-
 // Key returns the key of name, which may be that of a slot, or what [Slots] returns.
 func (p Prefix) Key(name string) string {
 	semaphore, slot := SlotOf(name)

@@ -21,14 +21,13 @@ func TestPrefix(t *testing.T) {
 			if got, ok := other.Name(key); ok {
 				t.Errorf("%q: the key %q has the name %q", other, key, got)
 			}
-			if owner, got, ok := p.DecodeWanted(keeper + " wanted " + key); !ok || owner != keeper || got != name {
-				t.Errorf("%q: somebody wants %q: got %q of %q, %v", p, key, got, owner, ok)
-			}
-			if h, ok := p.DecodeHandOff("a:r1 1 50 " + key); !ok || h.Key != name {
-				t.Errorf("%q: a hand-off of %q: got %+v, %v", p, key, h, ok)
-			}
-			if h, ok := other.DecodeHandOff("a:r1 1 50 " + key); ok {
-				t.Errorf("%q: a hand-off of %q: got %+v, want none", other, key, h)
+			for _, message := range []string{"a:r1 1 50 ", keeper + " wanted "} {
+				if h, ok := p.DecodeHandOff(message + key); !ok || h.Key != name {
+					t.Errorf("%q: %q of %q: got %+v, %v", p, message, key, h, ok)
+				}
+				if h, ok := other.DecodeHandOff(message + key); ok {
+					t.Errorf("%q: %q of %q: got %+v, want none", other, message, key, h)
+				}
 			}
 		}
 		if got, want := p.Key(Slots("x")), Slots(string(p)+"x"); got != want {

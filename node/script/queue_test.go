@@ -118,7 +118,7 @@ func TestStrayHandOff(t *testing.T) {
 			h.run(waits.AcquireOrRegister(lease, asked(10)))
 			h.run(holder.Release(50, 0))
 			message := strings.Join(post.take(), ", ")
-			got, ok := DecodeHandOff(message)
+			got, ok := Prefix("").DecodeHandOff(message)
 			if !ok || got != want {
 				t.Errorf("DecodeHandOff(%q) = %+v, %v, want %+v", message, got, ok, want)
 			}
@@ -173,41 +173,42 @@ func TestWantedOrHandedOff(t *testing.T) {
 			h.run(mine.Acquire(lease, 50))
 			h.run(other.Acquire(lease, 50))
 			wish := strings.Join(post.take(), ", ")
-			owner, key, ok := DecodeWanted(wish)
-			if _, handedOff := DecodeHandOff(wish); !ok || handedOff || owner != mine.ID || key != name {
-				t.Errorf("%q is read as a wish: %v, for %q of %q; as a hand-off: %v", wish, ok, key, owner, handedOff)
+			want := HandOff{Owner: mine.ID, Wanted: true, Key: name}
+			if got, ok := Prefix("").DecodeHandOff(wish); !ok || got != want {
+				t.Errorf("%q is read as %+v (%v), want %+v", wish, got, ok, want)
 			}
 			h.run(mine.Release(50, 0))
 			h.run(other.Acquire(lease, 50))
 			h.run(mine.AcquireOrRegister(lease, asked(10)))
 			h.run(other.Release(50, 0))
 			message := strings.Join(post.take(), ", ")
-			got, ok := DecodeHandOff(message)
-			if _, _, wanted := DecodeWanted(message); !ok || wanted || got.Owner != mine.ID || got.Key != name {
-				t.Errorf("%q is read as a hand-off: %v, %+v; as a wish: %v", message, ok, got, wanted)
+			want = HandOff{Owner: mine.ID, Round: 1, Token: 52, Key: name}
+			if got, ok := Prefix("").DecodeHandOff(message); !ok || got != want {
+				t.Errorf("%q is read as %+v (%v), want %+v", message, got, ok, want)
 			}
 		})
 	}
 }
 
-// FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes, and no wish.
+// FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes.
 func FuzzHandOff(f *testing.F) {
-	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k", "a:r1 1 2:shared k", "a:r1 1 2:3 k"} {
+	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k", "a:r1 1 2:shared k", "a:r1 1 2:3 k", id("a:k1 wanted k")} {
 		f.Add(message)
 	}
 	f.Fuzz(func(t *testing.T, message string) {
-		p, ok := DecodeHandOff(message)
+		p, ok := Prefix("").DecodeHandOff(message)
 		if !ok {
 			return
-		}
-		if _, _, wanted := DecodeWanted(message); wanted {
-			t.Errorf("%q is a hand-off and a wish", message)
 		}
 		if p.Owner == "" || strings.Contains(p.Owner, " ") || p.Key == "" || p.Token < 0 {
 			t.Errorf("DecodeHandOff(%q) = %+v", message, p)
 		}
-		for _, reader := range []string{"", ":shared"} {
-			again, ok := DecodeHandOff(fmt.Sprintf("%s %d %d%s %s", p.Owner, p.Round, p.Token, reader, p.Key))
+		forms := []string{fmt.Sprintf("%s %d %d %s", p.Owner, p.Round, p.Token, p.Key), fmt.Sprintf("%s %d %d:shared %s", p.Owner, p.Round, p.Token, p.Key)}
+		if p.Wanted {
+			forms = []string{p.Owner + " wanted " + p.Key}
+		}
+		for _, form := range forms {
+			again, ok := Prefix("").DecodeHandOff(form)
 			if !ok || again != p {
 				t.Errorf("DecodeHandOff of what %q says = %+v, %v, want %+v", message, again, ok, p)
 			}
