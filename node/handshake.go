@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 	"strconv"
@@ -157,49 +156,26 @@ type identity struct {
 }
 
 // identify reads replies to INFO: each is a section.
-func identify(replies ...any) (id identity) {
-	var otherMode, replid2, offset2, now string
-	uptime := "0"
-	told := [...]struct {
-		name string
-		to   *string
-	}{
-		{"run_id", &id.run},
-		{"redis_version", &id.version},
-		{"role", &id.role},
-		{"master_replid", &id.history},
-		{"redis_mode", &id.mode},
-		{"server_mode", &otherMode}, // the latter of Valkey
-		{"master_replid2", &replid2},
-		{"second_repl_offset", &offset2},
-		{"uptime_in_seconds", &uptime},
-		{"server_time_usec", &now},
+func identify(replies ...any) identity {
+	info, err := readInfo(replies...)
+	id := identity{
+		run:      info["run_id"],
+		version:  info["redis_version"],
+		mode:     cmp.Or(info["redis_mode"], info["server_mode"]), // the latter of Valkey
+		role:     info["role"],
+		history:  info["master_replid"],
+		promoted: strings.Trim(info["master_replid2"], "0") != "" && strings.TrimPrefix(info["second_repl_offset"], "-1") != "",
+		err:      err,
 	}
-	for _, reply := range replies {
-		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
-			id.err = fmt.Errorf("INFO: %w", lacking("+info", refusal))
-		} else if _, ok := reply.([]byte); !ok {
-			id.err = errors.New("INFO: " + quote.Value(reply))
-		}
-		for name, value := range fields(reply) {
-			for _, field := range told {
-				if string(name) == field.name {
-					*field.to = brief(value)
-				}
-			}
-		}
-	}
-	id.mode = cmp.Or(id.mode, otherMode)
-	id.promoted = strings.Trim(replid2, "0") != "" && strings.TrimPrefix(offset2, "-1") != ""
-	s, err := strconv.ParseInt(uptime, 10, 32)
+	s, err := strconv.ParseInt(cmp.Or(info["uptime_in_seconds"], "0"), 10, 32)
 	if err != nil {
-		id.err = errors.New("INFO: uptime_in_seconds: " + quote.Value(uptime))
+		id.err = errors.New("INFO: uptime_in_seconds: " + quote.Value(info["uptime_in_seconds"]))
 	}
 	// It is negative when the master's wall clock was set back.
 	id.uptime = time.Duration(max(0, s)) * time.Second
 	// Redis subtracts the second in which it started from that of now. What has passed of the latter counts
 	// too, so that all clients see the same age, whenever they ask. Redis 6.0 does not say it.
-	us, _ := strconv.ParseInt(now, 10, 64) // by the master's wall clock
+	us, _ := strconv.ParseInt(info["server_time_usec"], 10, 64) // by the master's wall clock
 	id.uptime += time.Duration(max(0, us)%1e6) * time.Microsecond
 	if id.run == "" && id.err == nil {
 		id.err = errors.New("INFO: no run_id")
@@ -207,17 +183,23 @@ func identify(replies ...any) (id identity) {
 	return id
 }
 
-// fields yields the names and values that a reply to INFO has.
-func fields(reply any) iter.Seq2[[]byte, []byte] {
-	return func(yield func(name, value []byte) bool) {
-		text, _ := reply.([]byte)
+// readInfo returns the names and values in replies to INFO, and why there are none.
+func readInfo(replies ...any) (info map[string]string, err error) {
+	info = make(map[string]string)
+	for _, reply := range replies {
+		text, told := reply.([]byte)
+		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
+			err = fmt.Errorf("INFO: %w", lacking("+info", refusal))
+		} else if !told {
+			err = errors.New("INFO: " + quote.Value(reply))
+		}
 		for line := range bytes.Lines(text) {
-			name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
-			if ok && !bytes.HasPrefix(name, []byte("#")) && !yield(name, value) {
-				return
+			if name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":")); ok && !bytes.HasPrefix(name, []byte("#")) {
+				info[string(name)] = brief(value)
 			}
 		}
 	}
+	return info, err
 }
 
 // brief returns of a value no more than somebody may want to see.

@@ -211,10 +211,7 @@ func (p *probe) identify(context.Context) error {
 	_, p.facts.DB = connectionOf(replies[last+1])
 	p.facts.Settings = p.pairs(replies[2:last])
 	id := identify(replies[1])
-	p.facts.Info = make(map[string]string)
-	for name, value := range fields(replies[1]) {
-		p.facts.Info[string(name)] = brief(value)
-	}
+	p.facts.Info, _ = readInfo(replies[1])
 	p.facts.Open, p.facts.Drops = defaultUser(replies[last])
 	if refusal, refused := replies[last].(redis.Error); refused && denied(refusal) {
 		p.unseen("ACL GETUSER", refusal)
