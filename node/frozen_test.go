@@ -16,24 +16,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestThawedIsReleased: the release that took back an Unknown acquire is repeated until
-// the master has thawed, and frees what it then took.
-func TestThawedIsReleased(t *testing.T) {
-	for _, frozen := range []time.Duration{time.Second, 10 * time.Second, lease / 2} {
-		subtestWithNode(t, frozen.String(), func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Freeze()
-			want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unknown)
-			send(n, script.NewOwner("k", "me:1").Release(1, 0))
-			time.Sleep(frozen)
-			m.Thaw()
-			waitUntil(t, 1500*time.Millisecond, n.isUp)
-			wantHolder(t, m, "k", "")
-			time.Sleep(time.Second)
-			wantHolder(t, m, "k", "")
-		})
-	}
-}
-
 // TestLateAcquireIsKilled: an acquire that still lies in the network, on its way to the
 // master by the old connection, must not come after the release by the new one.
 func TestLateAcquireIsKilled(t *testing.T) {

@@ -53,7 +53,7 @@ func countFlushes(cfg *Config) *flushCounter {
 	return conn
 }
 
-// TestCallsGather: commands that have gathered are written together, as many as the window has room for, and
+// TestCallsGather: commands that have gathered are written with Flush, as many together as the window has room for, and
 // each is answered as if it had been alone.
 func TestCallsGather(t *testing.T) {
 	for many, flushes := range map[int]int64{1: 1, 2: 1, firstWindow: 1, firstWindow + 1: 2} {
@@ -61,7 +61,12 @@ func TestCallsGather(t *testing.T) {
 			conn := countFlushes(&cfg)
 			n := started(t, cfg)
 			before, calls := conn.flushes.Load(), scriptCalls(m)
-			for i, p := range gathered(n, m, acquires(many)...) {
+			m.Delay(time.Millisecond)
+			sent := queued(n, acquires(many)...)
+			synctest.Wait()
+			check.Equal(t, conn.flushes.Load(), before, "flushes before Flush")
+			n.Flush()
+			for i, p := range sent {
 				got := p.wait()
 				want(t, fmt.Sprint("command ", i), got, script.Done)
 				if got.Token == 0 || got.times != 1 {
@@ -126,39 +131,4 @@ func queued(n *Node, cmds ...*script.Command) (sent []*pending) {
 		sent = append(sent, p)
 	}
 	return sent
-}
-
-// TestQueuedCommandsShareAFlush: what is queued is written with Flush, or with what somebody else sends,
-// all at once.
-func TestQueuedCommandsShareAFlush(t *testing.T) {
-	look := func(n *Node) []*pending { return []*pending{send(n, script.Inspect("k"))} }
-	none := func(*Node) []*pending { return nil }
-	for _, tt := range []struct {
-		name       string
-		begin, end func(*Node) []*pending
-		flushes    int64
-	}{
-		{"while nothing is in flight", none, none, 1},
-		{"behind what somebody else has sent", look, none, 1},
-		{"before somebody else sends", none, look, 1},
-	} {
-		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			conn := countFlushes(&cfg)
-			n := started(t, cfg)
-			m.Delay(time.Millisecond)
-			before := conn.flushes.Load()
-			sent := tt.begin(n)
-			sent = append(sent, queued(n, acquires(4)...)...)
-			synctest.Wait()
-			check.Equal(t, conn.flushes.Load()-before, int64(len(sent)-4), "flushes before Flush")
-			sent = append(sent, tt.end(n)...)
-			n.Flush()
-			for i, p := range sent {
-				want(t, fmt.Sprint("command ", i), p.wait(), script.Done)
-			}
-			n.Flush() // there is nothing left
-			synctest.Wait()
-			check.Equal(t, conn.flushes.Load()-before, tt.flushes, "flushes")
-		})
-	}
 }

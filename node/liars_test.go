@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -240,73 +239,6 @@ func TestPingWithoutPong(t *testing.T) {
 			waitUntil(t, time.Second, n.isUp)
 		})
 	}
-}
-
-// brokenConn is a connection that breaks as soon as it is subscribed, while breaks is true.
-type brokenConn struct {
-	wholeConn
-	breaks     *atomic.Bool
-	made       func()
-	subscribed atomic.Bool
-	read       int
-}
-
-func (c *brokenConn) Send(name string, args ...any) error {
-	if name == "SUBSCRIBE" && !c.subscribed.Swap(true) {
-		c.made()
-	}
-	return c.wholeConn.Send(name, args...)
-}
-
-func (c *brokenConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	if c.read++; c.read > 2 && c.subscribed.Load() && c.breaks.Load() { // after INFO and SUBSCRIBE
-		return nil, io.EOF
-	}
-	return c.wholeConn.ReceiveWithTimeout(d)
-}
-
-// TestSubscriptionThatBreaksAtOnce: it is made anew at random moments, ever more rarely, and the log says so once
-// until it has held.
-func TestSubscriptionThatBreaksAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var breaks atomic.Bool
-		var mu sync.Mutex
-		var made []time.Time
-		cfg.Pool = withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
-			return &brokenConn{wholeConn: c.(wholeConn), breaks: &breaks, made: func() {
-				mu.Lock()
-				defer mu.Unlock()
-				made = append(made, time.Now())
-			}}
-		})
-		var log logRecorder
-		cfg.Logger = log.logger()
-		n := started(t, cfg)
-		n.Subscribe("a", new(recorder))
-		for run := 1; run <= 2; run++ {
-			time.Sleep(5 * time.Second)
-			mu.Lock()
-			made = nil
-			mu.Unlock()
-			breaks.Store(true)
-			publish(t, m, "redlock_wake:a", "a:r1 1 2 k") // for the reader to notice
-			time.Sleep(30 * time.Second)
-			breaks.Store(false)
-			mu.Lock()
-			if len(made) < 30 || len(made) > 100 {
-				t.Errorf("%d subscriptions in 30 s, want about two a second", len(made))
-			}
-			gaps := make(map[time.Duration]bool)
-			for i := range len(made) - 1 {
-				gaps[made[i+1].Sub(made[i])] = true
-			}
-			if len(gaps) < len(made)/2 {
-				t.Errorf("the pauses are %v, want them random", gaps)
-			}
-			mu.Unlock()
-			log.want(t, run, "no subscription", errHungUp.Error())
-		}
-	})
 }
 
 // TestUnaskedReply: a reply that nobody asked for is not written out, however long it is.

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -63,33 +62,6 @@ func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 			check.Equal(t, got.after, timeout, "%s: answered after", name)
 		}
 		hung.Store(false)
-	})
-}
-
-// A command does not overtake those that are still to be written.
-func TestSendKeepsTheOrder(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		synctest.Wait()
-		queued(n, script.NewOwner("k", id("first:1")).Acquire(lease, 1)) // and the writer not told
-		want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
-		wantHolder(t, m, "k", id("first:1"))
-	})
-}
-
-// An answer to nothing ends the connection: which command the next one is for is anybody's
-// guess.
-func TestAnswerToNothing(t *testing.T) {
-	withNode(t, func(t *testing.T, _ *redlocktest.Master, n *Node) {
-		synctest.Wait() // no ping is under way
-		n.mu.Lock()
-		l := n.link
-		due := n.receiveLocked(l, nil, int64(1), nil)
-		err := l.err
-		n.mu.Unlock()
-		if err == nil || len(due) > 0 {
-			t.Errorf("received: error %v, %d deliveries, want an error and none", err, len(due))
-		}
-		<-l.broken
 	})
 }
 

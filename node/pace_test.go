@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -76,23 +78,43 @@ func TestPausesSpread(t *testing.T) {
 	}
 }
 
-// A master whose connections break soon after they were made is dialed twice a second or so.
+// TestConnectionsThatBreakAtOnce: a master whose connections break soon after they were made is dialed twice a second or so,
+// be they for commands or for messages. Of the latter the log says so once, until one has held.
 func TestConnectionsThatBreakAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var dials atomic.Int32
-		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if dials.Add(1) > 1 && err == nil {
-				time.AfterFunc(10*time.Millisecond, func() { conn.Close() })
+	for _, messages := range []bool{false, true} {
+		subtest(t, fmt.Sprintf("for messages %v", messages), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var breaks atomic.Bool
+			var dials atomic.Int32
+			var last atomic.Pointer[net.Conn]
+			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				conn, err := m.Dial(ctx)
+				dials.Add(1)
+				last.Store(&conn)
+				if breaks.Load() {
+					time.AfterFunc(10*time.Millisecond, func() { conn.Close() })
+				}
+				return redis.NewConn(conn, 0, 0), err
+			}}
+			var log logRecorder
+			cfg.Logger = log.logger()
+			n := started(t, cfg)
+			if messages {
+				n.Subscribe("a", new(recorder))
 			}
-			return redis.NewConn(conn, 0, 0), err
-		}}
-		started(t, cfg)
-		m.Kill()
-		m.RestartWithData()
-		time.Sleep(30 * time.Second)
-		if got := dials.Load(); got < 40 || got > 100 {
-			t.Errorf("%d dials in half a minute, want about 60", got)
-		}
-	})
+			for run := 1; run <= 2; run++ {
+				time.Sleep(5 * time.Second)
+				before := dials.Load()
+				breaks.Store(true)
+				(*last.Load()).Close()
+				time.Sleep(30 * time.Second)
+				breaks.Store(false)
+				if got := dials.Load() - before; got < 40 || got > 100 {
+					t.Errorf("%d dials in half a minute, want about 60", got)
+				}
+				if messages {
+					log.want(t, run, "no subscription")
+				}
+			}
+		})
+	}
 }

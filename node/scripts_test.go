@@ -1,10 +1,8 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -126,47 +124,6 @@ func TestLostScripts(t *testing.T) {
 			time.Sleep(heartbeat / 2)
 		}
 	})
-}
-
-// TestScriptsAreFlushedInALoop: whatever the pace of its commands, a client whose master loses the scripts every
-// 50 ms gets through with the third try at most, and never finds the master down.
-func TestScriptsAreFlushedInALoop(t *testing.T) {
-	const loop = 50 * time.Millisecond
-	for _, pace := range []time.Duration{3 * time.Millisecond, 17 * time.Millisecond, 71 * time.Millisecond, 333 * time.Millisecond} {
-		subtestWithNode(t, pace.String(), func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Delay(time.Millisecond)
-			ctx, cancel := context.WithCancel(t.Context())
-			var flushing sync.WaitGroup
-			defer flushing.Wait()
-			defer cancel()
-			flushing.Go(func() {
-				for ctx.Err() == nil {
-					time.Sleep(loop)
-					m.FlushScripts()
-				}
-			})
-			failed := 0
-			for i := range int(4 * time.Second / pace) {
-				time.Sleep(pace)
-				o := script.NewOwner("k", id(fmt.Sprint("me:", i)))
-				tries := 1
-				for ; ; tries++ {
-					got := sendAndWait(n, o.Acquire(lease, int64(i+1)))
-					if got.Outcome == script.Done {
-						break
-					}
-					if tries == 3 || !contains(got.Err, "NOSCRIPT") {
-						t.Fatalf("acquire %d, try %d: got %v (%v), want Done, or first NOSCRIPT", i, tries, got.Outcome, got.Err)
-					}
-				}
-				failed += tries - 1
-				send(n, o.Release(int64(i+1), 0))
-			}
-			if failed == 0 {
-				t.Error("nothing found the scripts gone")
-			}
-		})
-	}
 }
 
 // TestScriptsAreAlwaysLost: a master that keeps no script, whatever it is told, is not asked without end, and each

@@ -178,48 +178,33 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// moving is a pool under a name that leads to either of two masters: that whose number is in at.
-func moving(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, pool *redis.Pool) {
-	fleet, at = redlocktest.Start(t, 2), new(atomic.Int32)
-	return fleet, at, &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		return fleet.Pools()[at.Load()].DialContext(ctx)
-	}}
-}
-
-// A subscription that cannot be made is tried again and again, and logged once.
-func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		fleet, at, pool := moving(t)
-		cfg.Pool = pool
-		var log logRecorder
-		cfg.Logger = log.logger()
-		n, d := started(t, cfg), new(recorder)
-		at.Store(1)
-		n.Subscribe("a", d)
-		time.Sleep(10 * time.Second)
-		d.want(t, "while the name leads elsewhere")
-		log.want(t, 1, "no subscription")
-		if got := fleet.Master(1).Calls("INFO"); got < 10 || got > 40 {
-			t.Errorf("%d tries in 10s, want one each half second or so", got)
-		}
-	})
-}
-
-// TestNoSubscriptionToTheUnknown: a process that does not say which it is may be another than the one that commands go to,
-// so what it hands off is no vote.
-func TestNoSubscriptionToTheUnknown(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		_, at, pool := moving(t)
-		cfg.Pool = withReply(pool, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
-		var log logRecorder
-		cfg.Logger = log.logger()
-		n, d := started(t, cfg), new(recorder)
-		at.Store(1)
-		n.Subscribe("a", d)
-		time.Sleep(10 * time.Second)
-		d.want(t, "of a name that has come to lead elsewhere")
-		log.want(t, 1, "no subscription", "the user needs the permission +info")
-	})
+// TestNoSubscriptionElsewhere: a name that has come to lead to another process, or to one that does not say which it is, hands
+// off nothing: that would be no vote of the process that commands go to. It is tried again and again, and logged once.
+func TestNoSubscriptionElsewhere(t *testing.T) {
+	for says, hide := range map[string]func(*redis.Pool) *redis.Pool{
+		errOther.Error(): func(p *redis.Pool) *redis.Pool { return p },
+		"the user needs the permission +info": func(p *redis.Pool) *redis.Pool {
+			return withReply(p, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
+		},
+	} {
+		subtest(t, says, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			fleet, at := redlocktest.Start(t, 2), new(atomic.Int32)
+			cfg.Pool = hide(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				return fleet.Pools()[at.Load()].DialContext(ctx)
+			}})
+			var log logRecorder
+			cfg.Logger = log.logger()
+			n, d := started(t, cfg), new(recorder)
+			at.Store(1)
+			n.Subscribe("a", d)
+			time.Sleep(10 * time.Second)
+			d.want(t, "while the name leads elsewhere")
+			log.want(t, 1, "no subscription", says)
+			if got := fleet.Master(1).Calls("INFO"); got < 10 || got > 40 {
+				t.Errorf("%d tries in 10s, want one each half second or so", got)
+			}
+		})
+	}
 }
 
 // TestSubscriptionFallsSilent: a subscription on which nothing arrives any more is made again, and the

@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,27 +12,6 @@ import (
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
-
-// TestOneUnackedReleaseForEachOwner: the last release says all.
-func TestOneUnackedReleaseForEachOwner(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("free", "me:2").Acquire(lease, 1)), script.Done)
-		killAndWait(t, m, n)
-		for i := range 1000 {
-			send(n, script.NewOwner("k", "me:1").Leave(1000-i))
-			send(n, script.NewOwner("free", "me:2").Leave(1000-i))
-		}
-		send(n, script.NewOwner("free", "me:2").Release(1, 0))
-		check.Equal(t, n.unackedCount(), 2, "unacknowledged")
-		m.RestartWithData()
-		waitUntil(t, time.Second, n.isUp)
-		wantHolder(t, m, "free", "")
-		if got := m.Hash("k"); got["me:1"] != "1" {
-			t.Errorf("hold count after the last Leave: got %v, want 1", got)
-		}
-	})
-}
 
 // TestUnackedReleasesOutliveConnections: those that a connection had no time to write go with the next one.
 func TestUnackedReleasesOutliveConnections(t *testing.T) {
@@ -201,39 +179,26 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 	})
 }
 
-// TestBatchesAreBounded: no more is in flight at once while releases are sent again,
-// and what waits for it is written in parts.
+// TestBatchesAreBounded: no more is written at once than there is room for, be it sent again or for the first time, and all
+// in order.
 func TestBatchesAreBounded(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		killAndWait(t, m, n)
-		for i := range 5 * maxBatch {
-			send(n, ownerNumber(i).Release(1, 0))
+	n := &Node{state: up, pace: pace{window: 2 * maxBatch}}
+	for i := range 2*maxBatch + 10 {
+		c := n.newCallLocked(ownerNumber(i).Release(1, 0), nil)
+		if i < maxBatch+10 {
+			n.unacked.add(&c)
+		} else {
+			n.queue.push(c)
 		}
-		m.Delay(5 * time.Millisecond)
-		m.Restart()
-		most := 0
-		waitUntil(t, 3*time.Second, func() bool {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			if n.link != nil && n.state != up {
-				most = max(most, n.link.inFlight.len())
-			}
-			return n.state == up
-		})
-		if least := firstWindow; most < least || most > maxBatch {
-			t.Errorf("in flight: got up to %d, want from %d to %d", most, least, maxBatch)
-		}
-	})
-	n := &Node{state: up, wake: make(chan struct{}, 1), pace: pace{window: 2 * maxBatch}}
-	for i := range maxBatch + 10 {
-		n.queue.push(n.newCallLocked(ownerNumber(i).Release(1, 0), nil))
 	}
-	queued := slices.Clone(n.queue.all())
-	l := &link{}
-	batch, _ := n.fillBatchLocked(l, nil, nil)
-	rest, _ := n.fillBatchLocked(l, nil, nil)
-	if len(batch) != maxBatch || len(rest) != 10 || !slices.Equal(append(batch, rest...), queued) {
-		t.Errorf("batches of %d and %d calls, want all in order, %d and 10", len(batch), len(rest), maxBatch)
+	l, next := new(link), uint64(1)
+	for _, want := range []int{maxBatch, maxBatch, 10} {
+		batch, _ := n.fillBatchLocked(l, nil, nil)
+		check.Equal(t, len(batch), want, "commands in a batch")
+		for _, c := range batch {
+			check.Equal(t, c.number, next, "the number of a command")
+			next++
+		}
 	}
 }
 
