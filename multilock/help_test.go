@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -289,9 +288,7 @@ func id(owner string) string {
 	if owner == "-" || uuid.Validate(name) == nil {
 		return owner
 	}
-	digits := fmt.Sprintf("%x", name)
-	client := uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits)
-	return client.String() + ":" + cmp.Or(number, "r1")
+	return check.Client(name) + ":" + cmp.Or(number, "r1")
 }
 
 // seat makes owner the holder of k at some masters, as an acquire of another client would.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
-	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
 	"example.com/redlock/internal/check"
@@ -138,17 +137,8 @@ func (p *pending) look() reply {
 	return p.got
 }
 
-// id writes an owner, and what may stand behind it, in full: its client is a UUID.
-func id(owner string) string {
-	name, rest, _ := strings.Cut(owner, ":")
-	return client(name) + ":" + rest
-}
-
-// client returns a UUID that has a client's name in it.
-func client(name string) string {
-	digits := fmt.Sprintf("%x", name)
-	return uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits).String()
-}
+// id and client write an owner, and its client, in full.
+var id, client = check.Owner, check.Client
 
 // run lets a master carry out cmd, without a node. It must have the scripts.
 func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {

@@ -73,3 +73,16 @@ func Shows(t testing.TB, page, text string) {
 		t.Errorf("%s does not show\n%s", page, text)
 	}
 }
+
+// Owner writes an owner, and what may stand behind it, in full: its client is a UUID.
+func Owner(owner string) string {
+	name, rest, _ := strings.Cut(owner, ":")
+	return Client(name) + ":" + rest
+}
+
+// Client returns a UUID that has a client's name in it.
+func Client(name string) string {
+	digits := fmt.Sprintf("%x", name)
+	digits = strings.Repeat("0", 32-len(digits)) + digits
+	return strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
+}

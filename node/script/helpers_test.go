@@ -4,16 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
-	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktest"
 )
 
@@ -49,17 +48,8 @@ func asked(since int64) QueueEntry {
 // reader returns the owner of a reader of "k".
 func reader(owner string) *Owner { return NewReader("k", id(owner)) }
 
-// id writes an owner, and what may stand behind it, in full: its client is a UUID.
-func id(owner string) string {
-	name, rest, _ := strings.Cut(owner, ":")
-	return client(name) + ":" + rest
-}
-
-// client returns a UUID that has a client's name in it.
-func client(name string) string {
-	digits := fmt.Sprintf("%x", name)
-	return uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits).String()
-}
+// id and client write an owner, and its client, in full.
+var id, client = check.Owner, check.Client
 
 // scriptFixture runs scripts on a master with a lock "k", without a node.
 type scriptFixture struct {
