@@ -63,7 +63,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	n.mu.Lock()
 	n.link = l
 	n.storeRoundTripLocked(l)
-	l.resends = n.unacked.takeAll()
+	l.resends = fifo[call]{list: n.unacked.takeAll()}
 	l.timer = time.AfterFunc(n.cfg.Timeout, func() { n.timeOutCalls(l) })
 	n.setTimerLocked(l, n.cfg.Timeout)
 	l.notesDue = clock.Now()
@@ -151,8 +151,8 @@ func (n *Node) serve(l *link) (wasUp bool, err error) {
 	l.beat.Stop()
 	lost := l.inFlight.drain()
 	n.unacked.noteInFlight(lost)
-	for _, r := range l.resends {
-		n.unacked.keep(r)
+	for _, c := range l.resends.drain() {
+		n.unacked.keep(c)
 	}
 	due := n.abandonLocked(nil, lost, script.Answer{Outcome: script.Unknown, Err: l.err})
 	n.mu.Unlock()

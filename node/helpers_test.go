@@ -184,7 +184,7 @@ func (n *Node) unackedCount() int {
 	defer n.mu.Unlock()
 	owed := n.unacked.len()
 	if n.link != nil {
-		owed += len(n.link.resends)
+		owed += n.link.resends.len()
 	}
 	return owed
 }

@@ -17,8 +17,8 @@ type link struct {
 	words   []any // room for a command that is written
 
 	// The rest is guarded by Node.mu.
-	inFlight   fifo[call]       // written, or about to be, and not answered
-	resends    []unackedRelease // of earlier connections, not written yet
+	inFlight   fifo[call] // written, or about to be, and not answered
+	resends    fifo[call] // releases of earlier connections, not written yet
 	lastAnswer clock.Instant
 	checked    clock.Instant // when the checks were sent last
 	silence    time.Duration // from then on, while the client is Idle

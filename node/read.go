@@ -63,7 +63,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	}
 	n.pace.answered(c.sent, l.lastAnswer, full, took-l.alone > n.cfg.Timeout/2)
 	empty := l.inFlight.len() == 0
-	if empty && n.state == up && n.queue.len()+len(l.resends)+n.unacked.len() == 0 {
+	if empty && n.state == up && n.queue.len()+l.resends.len()+n.unacked.len() == 0 {
 		n.pace.rested()
 	}
 	if full || empty && (n.state != up || n.closing) {

@@ -7,19 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node/script"
 )
-
-// unackedRelease is a release that the master has not acknowledged.
-type unackedRelease struct {
-	cmd    *script.Command
-	number uint64 // of its call
-	since  time.Time
-
-	// mayStillRun: a command of its owner was in flight when the connection broke, and the
-	// master may still run it, however late.
-	mayStillRun bool
-}
 
 // unackedReleases are the releases that the master has not acknowledged, one for each owner: the
 // last one is enough.
@@ -29,49 +17,43 @@ type unackedRelease struct {
 // long a master is away, no more is kept than what its client releases in one lease, and what
 // was in flight when the connection broke.
 type unackedReleases struct {
-	byOwner  map[string]unackedRelease
+	byOwner  map[string]call
 	inFlight map[string]bool // owners of what was in flight when the last connection broke
 }
 
 func (u *unackedReleases) len() int { return len(u.byOwner) }
 
-// add keeps the release c.
+// add keeps the release c from now on.
 func (u *unackedReleases) add(c *call) {
-	u.keep(unackedRelease{cmd: c.cmd.Again(), number: c.number, since: time.Now(), mayStillRun: u.inFlight[c.cmd.Owner()]})
+	u.keep(call{cmd: c.cmd.Again(), number: c.number, sent: clock.Now(), mayStillRun: u.inFlight[c.cmd.Owner()]})
 }
 
-// keep keeps r, unless a later release of its owner is there already.
-func (u *unackedReleases) keep(r unackedRelease) {
+// keep keeps c, unless a later release of its owner is there already.
+func (u *unackedReleases) keep(c call) {
 	if u.byOwner == nil {
-		u.byOwner = make(map[string]unackedRelease)
+		u.byOwner = make(map[string]call)
 	}
-	owner := r.cmd.Owner()
-	if later, ok := u.byOwner[owner]; ok && later.number > r.number {
-		later.mayStillRun = later.mayStillRun || r.mayStillRun
-		r = later
+	owner := c.cmd.Owner()
+	if later, ok := u.byOwner[owner]; ok && later.number > c.number {
+		later.mayStillRun = later.mayStillRun || c.mayStillRun
+		c = later
 	}
-	u.byOwner[owner] = r
+	u.byOwner[owner] = c
 }
 
 // expire drops releases of holds that have expired. maxLease is that of [Config].
 func (u *unackedReleases) expire(maxLease time.Duration) {
-	if maxLease <= 0 {
-		return
-	}
-	for owner, r := range u.byOwner {
-		// time.Since may stand still while the machine is suspended, which errs on the safe side.
-		if !r.mayStillRun && time.Since(r.since) > maxLease+clock.Drift(maxLease) {
-			delete(u.byOwner, owner)
-		}
-	}
+	maps.DeleteFunc(u.byOwner, func(_ string, c call) bool {
+		return maxLease > 0 && !c.mayStillRun && clock.Since(c.sent) > maxLease+clock.Drift(maxLease)
+	})
 }
 
 // takeAll empties u and returns what it held, in the order of the Sends.
-func (u *unackedReleases) takeAll() []unackedRelease {
+func (u *unackedReleases) takeAll() []call {
 	if len(u.byOwner) == 0 {
 		return nil
 	}
-	list := slices.SortedFunc(maps.Values(u.byOwner), func(a, b unackedRelease) int { return cmp.Compare(a.number, b.number) })
+	list := slices.SortedFunc(maps.Values(u.byOwner), func(a, b call) int { return cmp.Compare(a.number, b.number) })
 	u.byOwner = nil // a map never shrinks
 	return list
 }
@@ -82,9 +64,9 @@ func (u *unackedReleases) noteInFlight(calls []call) {
 	for _, c := range calls {
 		for owner := range c.cmd.Owners() {
 			u.inFlight[owner] = true
-			if r, ok := u.byOwner[owner]; ok { // it came while the master was silent
-				r.mayStillRun = true
-				u.byOwner[owner] = r
+			if c, ok := u.byOwner[owner]; ok { // it came while the master was silent
+				c.mayStillRun = true
+				u.byOwner[owner] = c
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 // then. What it must have answered are the releases that were not acknowledged when the connection was made: so
 // releases cannot pile up at a master that answers handshakes and nothing else.
 func (n *Node) comeUpLocked(l *link) (due []delivery) {
-	if n.state == up || l.inFlight.len()+len(l.resends) > 0 {
+	if n.state == up || l.inFlight.len()+l.resends.len() > 0 {
 		return nil
 	}
 	n.state, n.reason = up, nil
@@ -100,15 +100,13 @@ func (n *Node) comeUpLocked(l *link) (due []delivery) {
 // releases that are to be sent again, then what waits. It appends to due the answers to what a guarded master is not sent.
 func (n *Node) fillBatchLocked(l *link, batch []call, due []delivery) ([]call, []delivery) {
 	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
-	if n.state == up && len(l.resends) == 0 {
-		l.resends = n.unacked.takeAll()
+	if n.state == up && l.resends.len() == 0 {
+		l.resends = fifo[call]{list: n.unacked.takeAll()}
 	}
 	if n.state == up || l.inFlight.len() == 0 {
-		k := min(len(l.resends), room)
-		for _, r := range l.resends[:k] {
-			batch = append(batch, call{cmd: r.cmd, number: r.number})
+		for l.resends.len() > 0 && len(batch) < room {
+			batch = append(batch, l.resends.pop())
 		}
-		l.resends = l.resends[k:]
 	}
 	if n.state == up && n.queue.len() > 0 { // there is room if all resends are written
 		for n.queue.len() > 0 && len(batch) < room {
