@@ -170,8 +170,7 @@ func (e *within) Context() context.Context { return context.Background() }
 // What is doubted between the end of a hold and the moment at which it would be kept is not kept.
 func TestNotKeptAfterADoubt(t *testing.T) {
 	for name, doubt := range map[string]func(*fixture){
-		"a master ran ahead":  func(fx *fixture) { fx.m.RanAhead(1) },
-		"a master restarted":  func(fx *fixture) { fx.m.Restarted(2) },
+		"a master is doubted": func(fx *fixture) { fx.m.Doubted(1) },
 		"it hears of nothing": func(fx *fixture) { fx.m.Subscribed(0, false); fx.m.Subscribed(1, false) },
 		"somebody wants it":   func(fx *fixture) { fx.m.Wanted(0, "k", fx.Master(0).Holder("k")) },
 	} {
@@ -220,7 +219,7 @@ func TestDoubtBeforeItIsAHold(t *testing.T) {
 		d.start()
 		wantWon(t, "a free lock", d)
 		before := fx.Master(0).Calls("EVALSHA")
-		fx.m.Restarted(0)
+		fx.m.Doubted(0)
 		hold, err := d.conclude(&req, nil)
 		check.OK(t, err)
 		time.Sleep(10 * time.Millisecond)
@@ -308,7 +307,7 @@ func TestCloseWaitsForARecall(t *testing.T) {
 				return m.names["k"].kept.owner.ID
 			}())
 		},
-		"a master restarted": func(m *Masters) { go m.Restarted(1) },
+		"a master is doubted": func(m *Masters) { go m.Doubted(1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -342,7 +341,7 @@ func TestNothingIsRecalledOnceClosed(t *testing.T) {
 		hold := fx.keep(t)
 		fx.m.All.Shut()
 		fx.m.Wanted(0, "k", hold.Owner())
-		fx.m.Restarted(0)
+		fx.m.Doubted(0)
 		fx.wantKept(t, hold)
 		fx.m.giveBack(func(*driver) bool { return true }, nil, func(*round) {})
 		fx.wantNothing(t, "then", fx.m)
@@ -440,8 +439,7 @@ func TestKeptIsForgotten(t *testing.T) {
 			unlock(t, call.wantHold(t, "what was kept"))
 		},
 		"its time is over":     func(*testing.T, *fixture) { time.Sleep(lease / 2) },
-		"a master restarted":   func(_ *testing.T, fx *fixture) { fx.m.Restarted(1) },
-		"a master ran ahead":   func(_ *testing.T, fx *fixture) { fx.m.RanAhead(1) },
+		"a master is doubted":  func(_ *testing.T, fx *fixture) { fx.m.Doubted(1) },
 		"nothing can be heard": func(_ *testing.T, fx *fixture) { fx.m.Subscribed(0, false); fx.m.Subscribed(1, false) },
 		"a try that fails": func(t *testing.T, fx *fixture) {
 			fx.seat("b", time.Hour, 0, 1, 2) // by force

@@ -182,12 +182,9 @@ func (m *Masters) wakeHolds() {
 	m.recall(m.All.Set())
 }
 
-// RanAhead implements [node.Observer].
-func (m *Masters) RanAhead(i int) { m.Restarted(i) }
-
-// Restarted implements [node.Observer]. What master i may have voted for is doubted: a hold is renewed at once, and is
-// lost if a majority does not have it.
-func (m *Masters) Restarted(i int) {
+// Doubted implements [node.Observer]. A hold that master i may have voted for is renewed at once, and is lost if a majority
+// does not have it.
+func (m *Masters) Doubted(i int) {
 	if !m.All.Begin() {
 		return // Close gives all of it back
 	}

@@ -103,7 +103,7 @@ func TestRenewalsAreMadeInOrder(t *testing.T) {
 		doubted := fx.lock(t, long("doubted"))
 		time.Sleep(time.Second)
 		left := doubted.Remaining()
-		fx.m.Restarted(0)
+		fx.m.Doubted(0)
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		if doubted.Remaining() <= left {

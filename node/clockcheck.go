@@ -164,7 +164,7 @@ func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply a
 		n.cfg.Logger.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
 			"master", n.cfg.Name, "ahead", why.Ahead, "at_least", recovery)
 		n.notifyLocked()
-		due = n.observedLocked(due, Observer.RanAhead)
+		due = n.observedLocked(due, Observer.Doubted)
 	case steadyAgain:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateSteady})
 		n.cfg.Logger.Info("redlock: master's clock is steady again: its votes count", "master", n.cfg.Name, "ahead", ahead)

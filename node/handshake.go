@@ -100,7 +100,7 @@ func (n *Node) handshake(l *link) error {
 	if err := l.loadScripts(scripts); err != nil {
 		return err
 	}
-	n.restarted = n.restarted || n.previous.id.run != "" && n.previous.id.run != l.id.run
+	n.forgot = n.forgot || n.previous.id.run != "" && n.previous.id.run != l.id.run
 	n.replicaRun = ""
 	return nil
 }

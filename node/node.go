@@ -79,7 +79,7 @@ type Node struct {
 	clockCheck   clockCheck         // of the process last connected to
 	subscription *subscription      // nil until Subscribe
 	observer     Observer           // nil until Observe
-	restarted    bool               // the observer is to be told so once the master is up
+	forgot       bool               // the observer is to be told so once the master is up
 	compose      func(i int) []Note // see Present, nil until then
 	notified     []chan<- struct{}  // by Notify
 

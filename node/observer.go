@@ -20,16 +20,12 @@ type Observer interface {
 	// the most that it can have gained.
 	Gained(i int, most time.Duration)
 
-	// RanAhead is called the first time, before Gained: what the master voted for so far may have
-	// ended, and from now on it has no vote.
-	RanAhead(i int)
+	// Doubted is called when what master i voted for so far may have ended, or be forgotten: its clock ran ahead, which is
+	// told before Gained, the first time; or it is up again, and another process than before, or one that was a replica since.
+	Doubted(i int)
 
 	// Steady is called when what the clock of master i has gained does not matter any more.
 	Steady(i int)
-
-	// Restarted is called when another process than before serves as master i, and is up: it may have
-	// forgotten what the one before it had.
-	Restarted(i int)
 }
 
 // Observe has the node ask to, and tell it, from now on. Until then the client counts as Holding.

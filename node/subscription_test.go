@@ -51,9 +51,7 @@ func (d *recorder) Gained(i int, most time.Duration) { d.write(i, "gained %v", m
 
 func (d *recorder) Steady(i int) { d.write(i, "steady") }
 
-func (d *recorder) RanAhead(i int) { d.write(i, "ran ahead") }
-
-func (d *recorder) Restarted(i int) { d.write(i, "restarted") }
+func (d *recorder) Doubted(i int) { d.write(i, "doubted") }
 
 // read returns what was written since it was called last.
 func (d *recorder) read() []string {

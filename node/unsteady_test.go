@@ -156,7 +156,7 @@ func TestObserver(t *testing.T) {
 
 		m.Skew(5 * time.Second)
 		time.Sleep(heartbeat)
-		o.want(t, "after a jump", "ran ahead", "gained 5s")
+		o.want(t, "after a jump", "doubted", "gained 5s")
 		m.Skew(12 * time.Second)
 		time.Sleep(heartbeat)
 		o.want(t, "after another one", "gained 7s")
@@ -167,16 +167,16 @@ func TestObserver(t *testing.T) {
 		time.Sleep(2 * heartbeat)
 		m.Skew(20 * time.Second)
 		time.Sleep(2 * heartbeat)
-		o.want(t, "after a jump of a far master, with what may have been on the way", "ran ahead", "gained 8.1s")
+		o.want(t, "after a jump of a far master, with what may have been on the way", "doubted", "gained 8.1s")
 		m.Delay(0)
 
 		m.RestartWithData()
 		waitUntil(t, 5*heartbeat, n.isUp)
-		o.want(t, "after a restart", "steady", "restarted")
+		o.want(t, "after a restart", "steady", "doubted")
 		m.Kill()
 		time.Sleep(5 * heartbeat)
 		m.Restart()
 		waitUntil(t, 5*heartbeat, n.isUp)
-		o.want(t, "after an outage", "steady", "restarted")
+		o.want(t, "after an outage", "steady", "doubted")
 	})
 }

@@ -89,9 +89,9 @@ func (n *Node) comeUpLocked(l *link) (due []delivery) {
 	n.state, n.reason = up, nil
 	n.logUpLocked(l)
 	n.notifyLocked()
-	if n.restarted {
-		n.restarted = false
-		due = n.observedLocked(nil, Observer.Restarted)
+	if n.forgot {
+		n.forgot = false
+		due = n.observedLocked(nil, Observer.Doubted)
 	}
 	return due
 }

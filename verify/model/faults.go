@@ -317,7 +317,7 @@ func (x *mover) learns(it *item, c int) {
 	}
 }
 
-// notice is what Masters.RanAhead and Masters.Gained do in multilock.
+// notice is what Masters.Doubted and Masters.Gained do in multilock.
 func (w *World) notice(k *Case, c, m int) {
 	p, place := &w.Callers[c], k.place(c, m)
 	gained := ticks(int(p.Gained[m]))
