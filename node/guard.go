@@ -9,8 +9,8 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// guardEnd returns from when on the master may grant holds. told is when the answer came in which the process said
-// how old it is.
+// guardEnd returns from when on the master may grant holds, and whether this node has met the process as the master that it
+// was before, and still is. told is when the answer came in which the process said how old it is.
 //
 // The age counts on by our clock from told: between the question and the answer the process
 // may have been frozen. It is up to a second too great, hence one second more. What this node saw
@@ -24,24 +24,24 @@ import (
 // for as long as it has replicas, and for repl-backlog-ttl after that, an hour. Redis 7 says the
 // same after a restart from a dump that it wrote while it had replicas, and INFO may be the same in
 // every other field too, see docs/changes.md. Either costs a client that starts one guard at this master.)
-func (n *Node) guardEnd(id *identity, told clock.Instant) clock.Instant {
+func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, met bool) {
 	last := n.previous.id
-	met := last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)
+	met = last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)
 	if id.run != "" && (met && last.promoted || n.replicaRun == id.run) {
 		id.promoted = true // as this node knows even if the process does not say so
 	}
 	if n.cfg.Guard <= 0 {
-		return told
+		return told, met
 	}
 	guard := wholeGuard(n.cfg.Guard)
 	if id.err != nil {
-		return told.Add(script.Never / 2)
+		return told.Add(script.Never / 2), met
 	}
 	age := id.uptime
 	if id.promoted && !met {
 		age = 0
 	}
-	end := told.Add(guard - age)
+	end = told.Add(guard - age)
 	seen := end
 	switch last.run {
 	case "":
@@ -53,7 +53,7 @@ func (n *Node) guardEnd(id *identity, told clock.Instant) clock.Instant {
 	if told.Left(seen) > told.Left(end) {
 		end = seen
 	}
-	return end
+	return end, met
 }
 
 // wholeGuard is guard with what is added to it: see guardEnd.

@@ -79,7 +79,8 @@ func (n *Node) handshake(l *link) error {
 		return err
 	}
 	n.warnIfRefused(connection)
-	l.guardEnds = n.guardEnd(&l.id, told)
+	var met bool
+	l.guardEnds, met = n.guardEnd(&l.id, told)
 	l.guarded = told.Left(l.guardEnds) > 0
 	l.process.Run, l.process.Since = l.id.run, told
 	if !l.id.promoted {
@@ -100,7 +101,7 @@ func (n *Node) handshake(l *link) error {
 	if err := l.loadScripts(scripts); err != nil {
 		return err
 	}
-	n.forgot = n.forgot || n.previous.id.run != "" && n.previous.id.run != l.id.run
+	n.forgot = n.forgot || n.previous.id.run != "" && !met
 	n.replicaRun = ""
 	return nil
 }

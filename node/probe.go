@@ -224,7 +224,8 @@ func (p *probe) identify(context.Context) error {
 		return refusal
 	}
 	p.facts.Promoted = id.promoted
-	p.facts.Guard = max(0, clock.Until(p.node.guardEnd(&id, told)))
+	ends, _ := p.node.guardEnd(&id, told)
+	p.facts.Guard = max(0, clock.Until(ends))
 	return id.check(replies[0])
 }
 
