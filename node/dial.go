@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -30,8 +31,8 @@ type Dialer struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// Of tests, which have names and a network of their own.
-	resolver *net.Resolver
-	connect  func(ctx context.Context, network, address string) (net.Conn, error)
+	find    func(ctx context.Context, network, host string) ([]netip.Addr, error)
+	connect func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Pools returns a pool for each master, and its name in errors and logs: those that are given, whose names are

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -65,7 +64,11 @@ func (d Dialer) lookUp(ctx context.Context, address string) ([]string, error) {
 	if ip, err := netip.ParseAddr(host); err == nil { // a look-up would lose its zone
 		return inOrder([]netip.Addr{ip}, port), nil
 	}
-	found, err := cmp.Or(d.resolver, net.DefaultResolver).LookupNetIP(ctx, "ip", host)
+	find := net.DefaultResolver.LookupNetIP
+	if d.find != nil {
+		find = d.find
+	}
+	found, err := find(ctx, "ip", host)
 	if err != nil {
 		return nil, err
 	}

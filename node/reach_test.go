@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -23,63 +22,28 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// names is a resolver that takes delay to answer that a name has these IPv4 addresses, or that there is no such name if
-// it has none.
-func names(t *testing.T, delay time.Duration, addresses ...string) *net.Resolver {
-	t.Helper()
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		near, far := net.Pipe()
-		// Goroutines: one for each question. It ends when it has answered, or the resolver has hung up.
-		go func() {
-			defer far.Close()
-			size := make([]byte, 2)
-			_, _ = io.ReadFull(far, size)
-			question := make([]byte, binary.BigEndian.Uint16(size))
-			if _, err := io.ReadFull(far, question); err == nil {
-				time.Sleep(delay)
-				answer := resolve(question, addresses)
-				_, _ = far.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...))
-			}
-		}()
-		return near, nil
+// names is a look-up that takes delay to find these addresses, or that there is no such name if there are none. Its errors
+// are those of a [net.Resolver].
+func names(delay time.Duration, addresses ...string) Dialer {
+	return Dialer{find: func(ctx context.Context, _, host string) (found []netip.Addr, err error) {
+		select {
+		case <-time.After(delay):
+		case <-ctx.Done():
+			return nil, &net.DNSError{Err: "operation was canceled", Name: host}
+		}
+		if len(addresses) == 0 {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+		for _, a := range addresses {
+			found = append(found, netip.MustParseAddr(a))
+		}
+		return found, nil
 	}}
 }
-
-// resolve returns the DNS message that answers question.
-func resolve(question []byte, addresses []string) []byte {
-	end := 12 // of the header; then come the labels of the name, type and class
-	for question[end] != 0 {
-		end += int(question[end]) + 1
-	}
-	isA := question[end+2] == 1
-	answer := append([]byte(nil), question[:end+5]...)
-	answer[2], answer[3] = 0x81, 0x80 // an answer
-	answer[10], answer[11] = 0, 0     // nothing additional
-	if len(addresses) == 0 {
-		answer[3] |= 3
-	}
-	for _, a := range addresses {
-		if ip := netip.MustParseAddr(a).As4(); isA {
-			answer[7]++
-			answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4)
-			answer = append(answer, ip[:]...)
-		}
-	}
-	return answer
-}
-
-// primeResolver has package net read the machine's files outside of all bubbles: the channels that it makes then are used
-// in all of them.
-var primeResolver = sync.OnceFunc(func() {
-	_, _ = (&net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("nobody is asked")
-	}}).LookupNetIP(context.Background(), "ip", "primed.test")
-})
 
 // withNames runs f as a subtest, with a master that is found under master.test.
 func withNames(t *testing.T, name string, d Dialer, f func(*testing.T, *redlocktest.Master, Config)) {
 	t.Helper()
-	primeResolver()
 	subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		d.connect = func(ctx context.Context, _, address string) (net.Conn, error) {
 			switch {
@@ -103,7 +67,7 @@ func withNames(t *testing.T, name string, d Dialer, f func(*testing.T, *redlockt
 // reason names it.
 func TestSlowLookUp(t *testing.T) {
 	for _, takes := range []time.Duration{0, 900 * time.Millisecond, 3 * time.Second} {
-		withNames(t, takes.String(), Dialer{resolver: names(t, takes, "192.0.2.1")}, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		withNames(t, takes.String(), names(takes, "192.0.2.1"), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			n := start(t, cfg)
 			if takes > 2*firstPatience {
 				time.Sleep(firstPatience + timeout)
@@ -117,7 +81,7 @@ func TestSlowLookUp(t *testing.T) {
 
 // TestNoSuchHost: a look-up that fails says of what.
 func TestNoSuchHost(t *testing.T) {
-	withNames(t, "", Dialer{resolver: names(t, 0)}, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+	withNames(t, "", names(0), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 		n := start(t, cfg)
 		time.Sleep(timeout)
 		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "lookup master.test")
@@ -127,7 +91,7 @@ func TestNoSuchHost(t *testing.T) {
 
 // TestAddressThatDrops: an address that drops what comes is passed by, before the master would be down.
 func TestAddressThatDrops(t *testing.T) {
-	withNames(t, "", Dialer{resolver: names(t, 0, "10.0.0.1", "192.0.2.1", "192.0.2.2")}, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+	withNames(t, "", names(0, "10.0.0.1", "192.0.2.1", "192.0.2.2"), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 		var log logRecorder
 		cfg.Logger = log.logger()
 		n := start(t, cfg)
