@@ -32,39 +32,19 @@ func acquires(k int) []*script.Command {
 	return cmds
 }
 
-// flushCounter is a connection that counts its flushes.
-type flushCounter struct {
-	*bentConn
-	flushes atomic.Int64
-}
-
-func (c *flushCounter) Flush() error {
-	c.flushes.Add(1)
-	return c.bentConn.Flush()
-}
-
-// countFlushes has the one connection of a node counted on.
-func countFlushes(cfg *Config) *flushCounter {
-	conn := new(flushCounter)
-	cfg.Pool = withWrappedConns(withBentConns(cfg.Pool, new(bendRules)), func(c redis.Conn) redis.Conn {
-		conn.bentConn = c.(*bentConn)
-		return conn
-	})
-	return conn
-}
-
 // TestCallsGather: commands that have gathered are written with Flush, as many together as the window has room for, and
 // each is answered as if it had been alone.
 func TestCallsGather(t *testing.T) {
 	for many, flushes := range map[int]int64{1: 1, 2: 1, firstWindow: 1, firstWindow + 1: 2} {
 		subtest(t, fmt.Sprint(many), func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			conn := countFlushes(&cfg)
+			rules := new(bendRules)
+			cfg.Pool = withBentConns(cfg.Pool, rules)
 			n := started(t, cfg)
-			before, calls := conn.flushes.Load(), scriptCalls(m)
+			before, calls := rules.flushes.Load(), scriptCalls(m)
 			m.Delay(time.Millisecond)
 			sent := queued(n, acquires(many)...)
 			synctest.Wait()
-			check.Equal(t, conn.flushes.Load(), before, "flushes before Flush")
+			check.Equal(t, rules.flushes.Load(), before, "flushes before Flush")
 			n.Flush()
 			for i, p := range sent {
 				got := p.wait()
@@ -73,7 +53,7 @@ func TestCallsGather(t *testing.T) {
 					t.Errorf("command %d: answered %d times, with token %d", i, got.times, got.Token)
 				}
 			}
-			check.Equal(t, conn.flushes.Load()-before, flushes, "flushes")
+			check.Equal(t, rules.flushes.Load()-before, flushes, "flushes")
 			check.Equal(t, scriptCalls(m)-calls, int64(many), "calls")
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,8 +233,9 @@ type bentConn struct {
 	mu    sync.Mutex
 }
 
-// bendRules say which. Both may be nil, and are called from the node's goroutines.
+// bendRules say which. Both functions may be nil, and are called from the node's goroutines.
 type bendRules struct {
+	flushes atomic.Int64 // so far
 	// drop: the command never reaches the master, and is not answered.
 	drop func(words string) bool
 	// reply is what the node reads instead, nil for what the master said.
@@ -275,6 +277,11 @@ func (p *bentConn) Send(name string, args ...any) error {
 	p.names = append(p.names, words)
 	p.mu.Unlock()
 	return p.wholeConn.Send(name, args...)
+}
+
+func (p *bentConn) Flush() error {
+	p.rules.flushes.Add(1)
+	return p.wholeConn.Flush()
 }
 
 func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
