@@ -330,7 +330,7 @@ func TestNoSecretInErrors(t *testing.T) {
 		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			cfg.Pool = refusing(why)
 			check(t, cfg)
-			facts := Probe(t.Context(), Examination{Name: cfg.Name, Pool: cfg.Pool, Patience: timeout, Scratch: "scratch"})
+			facts := probed(t.Context(), cfg)
 			if all := fmt.Sprintf("%+v", facts); strings.Contains(all, "s3cret") {
 				t.Errorf("what a probe found has the password: %s", all)
 			}

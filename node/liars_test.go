@@ -49,12 +49,6 @@ func dialing(t *testing.T, dial func(ctx context.Context, network, address strin
 	return pool
 }
 
-// examined probes the master of cfg as doctor does.
-func examined(t *testing.T, cfg Config) Facts {
-	t.Helper()
-	return Probe(t.Context(), Examination{Name: cfg.Name, Pool: cfg.Pool, Patience: timeout, Scratch: "scratch"})
-}
-
 // TestLastWords: what a master says before it hangs up is the reason, to callers, in the log and to doctor.
 func TestLastWords(t *testing.T) {
 	for _, tt := range []struct {
@@ -88,7 +82,7 @@ func TestLastWords(t *testing.T) {
 			if want := "master is down"; tt.heals {
 				log.want(t, 1, want)
 			}
-			f := examined(t, cfg)
+			f := probed(t.Context(), cfg)
 			if !contains(f.Err, tt.want) || About(f.Err) != tt.about || f.Reached {
 				t.Errorf("probe: got %v, about %q, reached %v; want %q, about %q", f.Err, About(f.Err), f.Reached, tt.want, tt.about)
 			}
@@ -178,7 +172,7 @@ func TestErrorsOfFunctionsOfTheCaller(t *testing.T) {
 				if late := errors.Is(got, ErrTimeout); late != (name == "no answer in time") {
 					t.Errorf("%v is a timeout: %v", got, late)
 				}
-				if f := examined(t, cfg); !contains(f.Err, "vault: ") {
+				if f := probed(t.Context(), cfg); !contains(f.Err, "vault: ") {
 					t.Errorf("probe: got %v", f.Err)
 				}
 			})
@@ -211,7 +205,7 @@ func TestNoMasterByItsMode(t *testing.T) {
 			if t.Failed() {
 				return // a probe of what is no master would go on
 			}
-			if f := examined(t, cfg); f.Err != tt.want || About(f.Err) != tt.about {
+			if f := probed(t.Context(), cfg); f.Err != tt.want || About(f.Err) != tt.about {
 				t.Errorf("probe: got %v, about %q; want %v, about %q", f.Err, About(f.Err), tt.want, tt.about)
 			}
 		})

@@ -21,9 +21,9 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// probed probes a master of a bubble.
-func probed(ctx context.Context, m *redlocktest.Master, cfg Config) Facts {
-	return Probe(ctx, Examination{Name: m.Name(), Pool: cfg.Pool, Guard: lease, Patience: timeout, Scratch: "scratch"})
+// probed probes the master of cfg as doctor does.
+func probed(ctx context.Context, cfg Config) Facts {
+	return Probe(ctx, Examination{Name: cfg.Name, Pool: cfg.Pool, Guard: lease, Patience: timeout, Scratch: "scratch"})
 }
 
 // TestProbe: what a healthy master tells, and that nothing is left of the scratch name.
@@ -32,7 +32,7 @@ func TestProbe(t *testing.T) {
 		m.Delay(time.Millisecond)
 		m.Set("other", "value")
 		start := time.Now()
-		f := probed(t.Context(), m, cfg)
+		f := probed(t.Context(), cfg)
 		if f.Err != nil || !f.Reached || f.Channel != nil || len(f.Denials)+len(f.Trials) > 0 {
 			t.Fatalf("Probe = %+v", f)
 		}
@@ -71,7 +71,7 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			tt.do(m)
 			start := time.Now()
-			f := probed(t.Context(), m, cfg)
+			f := probed(t.Context(), cfg)
 			if !contains(f.Err, tt.text) || About(f.Err) != tt.about || f.Reached != tt.reached {
 				t.Errorf("Err = %v about %q, reached %v; want %q about %q, reached %v", f.Err, About(f.Err), f.Reached, tt.text, tt.about, tt.reached)
 			}
@@ -108,7 +108,7 @@ func TestProbeOfABomb(t *testing.T) {
 				conn, err := m.Dial(ctx)
 				return redis.NewConn(&bombConn{conn, behind}, 0, 0), err
 			}}
-			f := probed(t.Context(), m, cfg)
+			f := probed(t.Context(), cfg)
 			if f.Err != nil || behind != (f.Channel == nil) || !behind && !errors.Is(f.Channel, errReply) {
 				t.Errorf("Err = %v, Channel = %v", f.Err, f.Channel)
 			}
@@ -121,7 +121,7 @@ func TestProbeEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		f := probed(ctx, m, cfg)
+		f := probed(ctx, cfg)
 		if f.Err != context.DeadlineExceeded || time.Since(start) != time.Second || len(f.Scripts) == 0 {
 			t.Errorf("Err = %v after %v, %d scripts; want what was known after a second", f.Err, time.Since(start), len(f.Scripts))
 		}
@@ -140,7 +140,7 @@ func TestProbeComparesClocks(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			m.Skew(time.Hour + 100*time.Millisecond)
 		}()
-		f := probed(t.Context(), m, cfg)
+		f := probed(t.Context(), cfg)
 		c := f.Clock
 		if !c.Known || (c.Offset-time.Hour).Abs() > time.Millisecond || c.Gained < 90*time.Millisecond || c.Gained > 100*time.Millisecond || c.Lost != 0 {
 			t.Errorf("clock: %+v, want an hour ahead and 100 ms gained, less what was on the way", c)
@@ -170,7 +170,7 @@ func TestProbeSeesForeignKeys(t *testing.T) {
 			}
 		}
 		conn.Close()
-		s := probed(t.Context(), m, cfg).Sample
+		s := probed(t.Context(), cfg).Sample
 		slices.Sort(s.Tokens)
 		if !slices.Equal(s.Tokens, []string{"bsm", "redsync"}) || !slices.Equal(s.Redisson, []string{"java"}) ||
 			!slices.Equal(s.Wrong, []string{"redlock_fence:{n}"}) || s.Scanned != 9 {
@@ -185,7 +185,7 @@ func TestProbeOfForbiddenKeys(t *testing.T) {
 		m.Set("redlock_fence:{billing:7}", "17")
 		m.Set("orders:1", "text")
 		cfg.Pool = withReply(cfg.Pool, "TYPE redlock_fence:{billing:7}", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"))
-		if s := probed(t.Context(), m, cfg).Sample; len(s.Wrong) > 0 || s.Scanned != 1 {
+		if s := probed(t.Context(), cfg).Sample; len(s.Wrong) > 0 || s.Scanned != 1 {
 			t.Errorf("sample = %+v, want one key, and nothing about the other", s)
 		}
 	})
@@ -196,7 +196,7 @@ func TestProbeOfLongNames(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.HSet("another program's", strings.Repeat("x", 20_000), "1")
 		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Dial(ctx) })
-		f := probed(t.Context(), m, cfg)
+		f := probed(t.Context(), cfg)
 		if f.Err != nil || !f.Clock.Known || f.Clock.Over < watchClock || !slices.ContainsFunc(f.Unseen, func(u Refusal) bool { return u.What == "SCAN" }) {
 			t.Errorf("Err = %v, clock %+v, unseen %+v; want that the keys were not seen", f.Err, f.Clock, f.Unseen)
 		}
@@ -209,7 +209,7 @@ func TestProbeSaysOnceWhatIsUnseen(t *testing.T) {
 		m.Set("one of many", "text")
 		cfg.Pool = withReply(cfg.Pool, "SCAN", []any{[]byte("7"), []any{[]byte("one of many")}})
 		cfg.Pool = withReply(cfg.Pool, "GETRANGE one", redis.Error("NOPERM this user has no permissions to run the 'getrange' command"))
-		f := probed(t.Context(), m, cfg)
+		f := probed(t.Context(), cfg)
 		if many := slices.DeleteFunc(f.Unseen, func(u Refusal) bool { return u.What != "GETRANGE" }); len(many) != 1 || f.Sample.Scanned != scanTimes {
 			t.Errorf("GETRANGE is unseen %d times after %d keys", len(many), f.Sample.Scanned)
 		}
@@ -228,7 +228,7 @@ func TestProbeWithoutPing(t *testing.T) {
 	} {
 		subtest(t, fmt.Sprintf("%q", tt.reply), func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			cfg.Pool = withReply(cfg.Pool, "PING", tt.reply)
-			f := probed(t.Context(), m, cfg)
+			f := probed(t.Context(), cfg)
 			var denied []string
 			for _, d := range f.Denials {
 				denied = append(denied, d.What)
@@ -244,7 +244,7 @@ func TestProbeWithoutPing(t *testing.T) {
 func TestProbeThatMayNotDelete(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Pool = withReply(cfg.Pool, "DEL", redis.Error("NOPERM this user has no permissions to run the 'del' command"))
-		f := probed(t.Context(), m, cfg)
+		f := probed(t.Context(), cfg)
 		if f.Err != nil || len(f.Denials) != 1 || f.Denials[0].What != "+del" || len(f.Scripts) > 0 {
 			t.Errorf("Err = %v, denied %+v, locked %d times", f.Err, f.Denials, len(f.Scripts))
 		}
@@ -400,7 +400,7 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 func TestProbeOfAFullPool(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Pool.MaxActive = 1
-		f := probed(t.Context(), m, cfg)
+		f := probed(t.Context(), cfg)
 		if f.Err != nil || f.Channel != redis.ErrPoolExhausted || len(f.Trials) > 0 {
 			t.Errorf("Err = %v, Channel = %v, Trials = %v; want %v for the subscription alone", f.Err, f.Channel, f.Trials, redis.ErrPoolExhausted)
 		}

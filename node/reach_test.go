@@ -389,7 +389,7 @@ func TestNoConnection(t *testing.T) {
 				why = "no connection from Dial, and no error"
 			}
 			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, why)
-			if facts := Probe(t.Context(), Examination{Name: cfg.Name, Pool: cfg.Pool, Patience: timeout, Scratch: "scratch"}); !contains(facts.Err, why) {
+			if facts := probed(t.Context(), cfg); !contains(facts.Err, why) {
 				t.Errorf("Probe: got %v, want %q", facts.Err, why)
 			}
 		})
