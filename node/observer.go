@@ -105,21 +105,18 @@ func (n *Node) working() (*link, error) {
 	return n.workingLocked()
 }
 
-// Notify sends on c whenever the result of Ready may have changed, until StopNotify: the master
+// Notify sends on c whenever the result of Ready may have changed, until stop is called: the master
 // came up, an attempt to connect failed, or its clock ran ahead or is steady again. It never
 // blocks to send to c: what c has no room for is dropped. The end of a guard is not notified, since
 // the error of Ready tells when that is.
-func (n *Node) Notify(c chan<- struct{}) {
+func (n *Node) Notify(c chan<- struct{}) (stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.notified = append(n.notified, c)
-}
-
-// StopNotify undoes Notify.
-func (n *Node) StopNotify(c chan<- struct{}) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if i := slices.Index(n.notified, c); i >= 0 {
+	return func() {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		i := slices.Index(n.notified, c)
 		n.notified = slices.Delete(n.notified, i, i+1)
 	}
 }

@@ -70,8 +70,7 @@ func (m *Masters) Regain(limit time.Duration) {
 func (m *Masters) until(ctx context.Context, is func() (so bool, again time.Duration)) error {
 	changed := make(chan struct{}, 1)
 	for _, n := range m.Nodes {
-		n.Notify(changed)
-		defer n.StopNotify(changed)
+		defer n.Notify(changed)()
 	}
 	for {
 		if m.Closed() {
