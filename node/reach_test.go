@@ -281,29 +281,6 @@ func TestFewCallsOfAPool(t *testing.T) {
 	})
 }
 
-// TestFunctionThatReturnsAgain: once what hung has returned, the master is used.
-func TestFunctionThatReturnsAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var hangs atomic.Bool
-		hangs.Store(true)
-		release := make(chan struct{})
-		cfg.Pool = &redis.Pool{Dial: func() (redis.Conn, error) {
-			if hangs.Load() {
-				<-release
-			}
-			conn, err := m.Dial(context.Background())
-			return redis.NewConn(conn, 0, 0), err
-		}}
-		n := start(t, cfg)
-		time.Sleep(time.Minute)
-		hangs.Store(false)
-		close(release)
-		waitUntil(t, 2*lastRetry, n.isUp)
-		synctest.Wait()
-		check.Equal(t, m.Connections(), 1, "connections")
-	})
-}
-
 // tunnelConn is a connection without deadlines. If it is deaf, a Read goes on after Close until the other side closes,
 // as through SSH.
 type tunnelConn struct {
