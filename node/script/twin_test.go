@@ -113,14 +113,14 @@ func (w *walk) step() {
 	switch w.r.IntN(23) {
 	case 0, 1, 2, 3, 4:
 		e := w.waiter(k)
-		w.compare(k, w.asker(k, e).AcquireOrRegister(millis(lease), entry(e)), it.AcquireOrRegister(now, w.hear, lease, e))
+		w.compare(k, w.asker(k, e).AcquireOrRegister(millis(lease), entry(e)), it.Acquire(now, w.hear, lease, e))
 	case 5:
 		e := w.waiter(k)
-		w.compare(k, w.asker(k, e).Register(entry(e)), it.Register(now, e))
+		w.compare(k, w.asker(k, e).Register(entry(e)), it.Acquire(now, w.hear, 0, e))
 	case 6, 7:
 		e := twin.Entry{Owner: w.somebody(k), Proposal: w.proposal(k)}
 		e.Mode = w.mode(k, e.Owner)
-		w.compare(k, w.asker(k, e).Acquire(millis(lease), e.Proposal), it.AcquireOrRegister(now, w.hear, lease, e))
+		w.compare(k, w.asker(k, e).Acquire(millis(lease), e.Proposal), it.Acquire(now, w.hear, lease, e))
 	case 8, 9, 10, 11:
 		w.release(k)
 	case 12:
@@ -139,12 +139,12 @@ func (w *walk) step() {
 }
 
 func (w *walk) enterOrLeave(k int, lease int64) {
-	l, a, count := &w.locks[k], w.draw(k), 1+w.r.Int32N(4)
+	a, count := w.draw(k), 1+w.r.Int32N(4)
+	cmd := a.Enter(millis(lease), int(count))
 	if w.r.IntN(2) == 0 {
-		w.compare(k, a.Enter(millis(lease), int(count)), l.Enter(w.now(), a.mode, a.owner, count, lease))
-	} else {
-		w.compare(k, a.Leave(int(count)), l.Leave(w.now(), a.mode, a.owner, count))
+		cmd, lease = a.Leave(int(count)), 0
 	}
+	w.compare(k, cmd, w.locks[k].Enter(w.now(), a.mode, a.owner, count, lease))
 }
 
 func (w *walk) raise(k int, lease int64) {
@@ -168,30 +168,19 @@ func (w *walk) release(k int) {
 		w.compare(k, sentTo(guard, Force(w.names[k], token)), w.locks[k].Force(w.now(), w.hear, there))
 		return
 	}
-	next := twin.Entry{Owner: a.owner}
-	if w.room(k) && kind < 5 {
-		next = w.waiter(k)
-	}
-	var cmd *Command
-	switch enters := next.Owner != a.owner; {
-	case enters && yields:
-		cmd = a.Yield(since).Entering(w.asker(k, next), entry(next))
-	case enters:
-		cmd = a.Release(token, since).Entering(w.asker(k, next), entry(next))
-	case yields:
+	cmd := a.Release(token, since)
+	if yields {
 		cmd = a.Yield(since)
-	default:
-		cmd = a.Release(token, since)
 	}
-	w.compare(k, sentTo(guard, cmd), w.released(k, a, there, next))
-}
-
-// released has the twin release what a has, and enter next unless that is the same owner.
-func (w *walk) released(k int, a actor, token int64, next twin.Entry) twin.Reply {
-	if next.Owner != a.owner {
-		return w.locks[k].ReleaseTo(w.now(), w.hear, a.mode, a.owner, token, next)
+	var next twin.Entry
+	if w.room(k) && kind < 5 {
+		if next = w.waiter(k); next.Owner == a.owner {
+			next = twin.Entry{}
+		} else {
+			cmd = cmd.Entering(w.asker(k, next), entry(next))
+		}
 	}
-	return w.locks[k].Release(w.now(), w.hear, a.mode, a.owner, token)
+	w.compare(k, sentTo(guard, cmd), w.locks[k].Release(w.now(), w.hear, a.mode, a.owner, there, next))
 }
 
 // renew renews a few holds of any locks in one call.

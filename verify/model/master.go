@@ -103,17 +103,16 @@ func (x *order) lock(l *twin.Lock) twin.Reply {
 	case ask:
 		switch {
 		case x.Command == attempt.Register:
-			return l.Register(x.now, x.entry)
+			x.lease = 0
 		case !x.waits:
-			return l.Acquire(x.now, x.hears, mode(x.Shared), x.Owner, x.lease, x.Token)
-		default:
-			return l.AcquireOrRegister(x.now, x.hears, x.lease, x.entry)
+			x.entry = twin.Entry{Owner: x.Owner, Mode: mode(x.Shared), Proposal: x.Token}
 		}
+		return l.Acquire(x.now, x.hears, x.lease, x.entry)
 	case release:
-		if x.Next != 0 {
-			return l.ReleaseTo(x.now, x.hears, mode(x.Shared), x.Owner, x.last(), x.entry)
+		if x.Next == 0 {
+			x.entry = twin.Entry{}
 		}
-		return l.Release(x.now, x.hears, mode(x.Shared), x.Owner, x.last())
+		return l.Release(x.now, x.hears, mode(x.Shared), x.Owner, x.last(), x.entry)
 	case raise:
 		return l.Raise(x.now, mode(x.Shared), x.Owner, x.Token)
 	case count:

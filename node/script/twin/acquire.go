@@ -1,16 +1,8 @@
 package twin
 
-// Acquire takes the lock for owner, once. proposal is the fencing token asked for, above 0.
-func (l *Lock) Acquire(now int64, hears Hears, mode Mode, owner Owner, lease, proposal int64) Reply {
-	return l.AcquireOrRegister(now, hears, lease, Entry{Owner: owner, Mode: mode, Proposal: proposal})
-}
-
-// Register enters the queue and leaves the lock alone, also where it is free.
-func (l *Lock) Register(now int64, e Entry) Reply { return l.AcquireOrRegister(now, nil, 0, e) }
-
-// AcquireOrRegister is acquire.lua: Acquire for a waiter, which enters the queue where another owner has the
-// lock. An e of round 0 does not wait.
-func (l *Lock) AcquireOrRegister(now int64, hears Hears, lease int64, e Entry) Reply {
+// Acquire takes the lock for the owner of e, which enters the queue where another one has it. An e of round 0 does not
+// wait. With lease 0 it only enters the queue, also where the lock is free.
+func (l *Lock) Acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	l.Expire(now)
 	shared, r := e.Mode == Shared, Reply{Outcome: Done}
 	inside := l.Holder == e.Owner || shared && l.reads(e.Owner)

@@ -4,7 +4,7 @@
 //
 // A [Lock] has no pointers and is comparable, so a copy is an assignment and two are the same state
 // if they are equal. A master that restarts empty is the zero Lock; one that restarts with what was
-// on its disk is an older copy. Each method is the command of the same name and returns a [Reply]:
+// on its disk is an older copy. Each method is the script of the same name and returns a [Reply]:
 // the answer, and what the script published. No method allocates.
 //
 // # What comes in
@@ -17,7 +17,7 @@
 // # Guarded masters
 //
 // Whether a master is guarded or its clock unsteady is not known here, as it is not to a script: the
-// caller sends a guarded master no Acquire and AcquireOrRegister but a Register; a Renew without
+// caller sends a guarded master an Acquire with lease 0; a Renew without
 // heal; and releases with [NoToken].
 //
 // # What is left out

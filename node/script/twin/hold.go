@@ -1,7 +1,7 @@
 package twin
 
-// Enter sets the hold count of the lock that owner has, and extends it to lease. That of a reader is
-// kept nowhere.
+// Enter sets the hold count of the lock that owner has, and extends it to lease, which is 0 of one that leaves. The count of
+// a reader is kept nowhere.
 func (l *Lock) Enter(now int64, mode Mode, owner Owner, count int32, lease int64) Reply {
 	l.Expire(now)
 	switch {
@@ -18,11 +18,6 @@ func (l *Lock) Enter(now int64, mode Mode, owner Owner, count int32, lease int64
 		l.extend(now, lease)
 	}
 	return Reply{Outcome: Done}
-}
-
-// Leave sets the hold count of the lock that owner has to less than it was.
-func (l *Lock) Leave(now int64, mode Mode, owner Owner, count int32) Reply {
-	return l.Enter(now, mode, owner, count, 0)
 }
 
 // Raise raises the fencing counter of the lock that owner has to token. It is refused, with the

@@ -54,14 +54,12 @@ func (l *Line) enter(now int64, e Entry) Entry {
 // rank returns how many stand before e, which is in the queue.
 func (l *Line) rank(e Entry) int { return slices.Index(l.Queue[:], e) }
 
-// leave takes owner out of the queue, and returns whether it was there.
-func (l *Line) leave(owner Owner) bool {
+// leave takes owner out of the queue.
+func (l *Line) leave(owner Owner) {
 	i := slices.IndexFunc(l.Queue[:], func(e Entry) bool { return e.Owner == owner })
-	if owner == 0 || i < 0 {
-		return false
+	if owner != 0 && i >= 0 {
+		l.remove(i)
 	}
-	l.remove(i)
-	return true
 }
 
 // remove takes out the i-th entry.

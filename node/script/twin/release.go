@@ -6,12 +6,6 @@ import "slices"
 // must not.
 const NoToken int64 = -1
 
-// Release takes owner out of the queue and frees the lock, which then passes to the first in the
-// queue. token is the fencing token of owner, or the one it proposed.
-func (l *Lock) Release(now int64, hears Hears, mode Mode, owner Owner, token int64) Reply {
-	return l.ReleaseTo(now, hears, mode, owner, token, Entry{})
-}
-
 // Force takes the lock from whoever has it, and keeps those owners from healing it for as long as
 // their leases would have lasted. Then it passes on.
 func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
@@ -42,8 +36,9 @@ func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 	return r
 }
 
-// ReleaseTo is release.lua: Release, which enters next into the queue before. A next of owner 0 is none.
-func (l *Lock) ReleaseTo(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
+// Release takes owner out of the queue and frees the lock, which then passes to the first in the queue. token is the fencing
+// token of owner, or the one it proposed. next enters the queue before; one of owner 0 is none.
+func (l *Lock) Release(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
 	l.Expire(now)
 	mine := owner != 0 && l.Holder == owner && !(l.Alien && mode == Shared)
 	switch {

@@ -30,7 +30,7 @@ type Reply struct {
 	Left   int64 // how long still, in ms, or Never
 	Count  int32 // hold count: Inspect
 	Token  int64 // fencing counter: an acquire that is done, Raise, Inspect
-	Rank   int   // how many stand before the owner in the queue: AcquireOrRegister and Register, where refused
+	Rank   int   // how many stand before the owner in the queue: Acquire, where refused
 
 	HandOffs [MaxQueue]HandOff // of which somebody has heard, in their order; the rest is zero
 	Wanted   Owner             // whose client was told that somebody else wants the lock that it keeps; 0: nobody's

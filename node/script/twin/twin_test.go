@@ -14,24 +14,19 @@ func TestNoAllocation(t *testing.T) {
 		for now := int64(1000); now < 100_000; now += r.Int64N(100) {
 			owner, next := Owner(1+r.IntN(MaxReaders)), Owner(1+r.IntN(MaxReaders))
 			mode, token, lease := Mode(r.IntN(2)), 1+r.Int64N(20), 1+r.Int64N(600)
-			e := Entry{Owner: next, Mode: mode, Round: 1, Since: r.Int64N(9), Lease: lease, Proposal: token}
-			switch r.IntN(8) {
+			e := Entry{Owner: next, Mode: mode, Round: r.Uint32N(2), Since: r.Int64N(9), Lease: lease, Proposal: token}
+			switch r.IntN(6) {
 			case 0:
-				l.AcquireOrRegister(now, hears, lease, e)
+				l.Acquire(now, hears, lease*r.Int64N(2), e)
 			case 1:
-				l.Register(now, e)
-			case 2:
-				l.Acquire(now, hears, mode, owner, lease, token)
-			case 3:
 				l.Enter(now, mode, owner, 2, lease)
-				l.Leave(now, mode, owner, 1)
-			case 4:
+			case 2:
 				l.Raise(now, mode, owner, token)
-			case 5:
+			case 3:
 				l.Renew(now, hears, mode, owner, 1, lease, token, true)
-			case 6:
-				l.ReleaseTo(now, hears, mode, owner, token, e)
-			case 7:
+			case 4:
+				l.Release(now, hears, mode, owner, token, e)
+			case 5:
 				l.Force(now, hears, token)
 				l.Inspect(now)
 			}
@@ -57,7 +52,7 @@ func TestRoom(t *testing.T) {
 	}
 	var l Lock
 	waits := func(owner Owner, since int64) {
-		l.Register(0, Entry{Owner: owner, Round: 1, Since: since, Lease: 400, Proposal: 1})
+		l.Acquire(0, all, 0, Entry{Owner: owner, Round: 1, Since: since, Lease: 400, Proposal: 1})
 	}
 	for i := range Owner(MaxQueue) {
 		waits(i+1, int64(i))
@@ -67,7 +62,7 @@ func TestRoom(t *testing.T) {
 
 	l = Lock{}
 	for i := range Owner(MaxForced + 1) {
-		l.Acquire(0, all, Exclusive, i+1, 1000, 1)
+		l.Acquire(0, all, 1000, Entry{Owner: i + 1, Proposal: 1})
 		if i < MaxForced {
 			l.Force(0, all, 1)
 		}
