@@ -185,8 +185,8 @@ func (w *walk) picture(k int) {
 	if l.Expires != 0 {
 		w.put(name, strings.Join(fields, ", "), l.Expires)
 	}
-	if readers := slices.DeleteFunc(slices.Clone(l.Reading[:]), func(r twin.Reader) bool { return r.Owner == 0 }); len(readers) > 0 {
-		slices.SortStableFunc(readers, func(a, b twin.Reader) int { return cmp.Compare(a.Until, b.Until) })
+	if readers := slices.DeleteFunc(slices.Clone(l.Reading[:]), func(r twin.Span) bool { return r.Owner == 0 }); len(readers) > 0 {
+		slices.SortStableFunc(readers, func(a, b twin.Span) int { return cmp.Compare(a.Until, b.Until) })
 		var set strings.Builder
 		for _, r := range readers {
 			fmt.Fprintf(&set, "%s since %d; ", w.text(r.Owner), r.Until)

@@ -55,7 +55,7 @@ func (l *Lock) Renew(now int64, hears Hears, mode Mode, owner Owner, count int32
 	case l.Holder != 0 && !(shared && l.Holder == Readers):
 		r.Renewed = Foreign
 		return r
-	case !heal || l.forced(owner):
+	case !heal || spans(l.Forced[:]).has(owner):
 		r.Renewed = Absent
 		return r
 	default:

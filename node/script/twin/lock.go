@@ -1,9 +1,6 @@
 package twin
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Owner is somebody who takes the lock, or another program that holds it. 0 is nobody.
 type Owner uint32
@@ -61,14 +58,16 @@ type Lock struct {
 
 	// Reading is who reads, by owner; the rest is zero. Where the holder is not Readers, it is left
 	// from an earlier time, since somebody deleted the key.
-	Reading [MaxReaders]Reader
+	Reading [MaxReaders]Span
 
 	Counter int64 // fencing counter, 0 where there is none
 
 	Line
 
 	Turn int64 // until then Redisson's clients come first
-	Marks
+
+	// Forced are those from whom the lock was taken by force, and who must not heal it.
+	Forced [MaxForced]Span
 }
 
 // Expire drops what has run out at now, so that locks that do the same are equal. Every method
@@ -78,12 +77,12 @@ func (l *Lock) Expire(now int64) {
 		l.free()
 		l.Alien, l.Expires = false, 0
 	}
-	_ = slices.DeleteFunc(l.Reading[:], func(r Reader) bool { return r.Until <= now })
+	spans(l.Reading[:]).lapse(now)
 	l.expire(now)
 	if l.Turn <= now {
 		l.Turn = 0
 	}
-	l.lapse(now)
+	spans(l.Forced[:]).lapse(now)
 }
 
 // left is how long the key lasts, 0 if there is none.

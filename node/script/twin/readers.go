@@ -1,19 +1,11 @@
 package twin
 
-import "slices"
-
 // MaxReaders is how many readers can have a lock at a time. More panic.
 const MaxReaders = 4
 
-// Reader is one that has the lock together with others.
-type Reader struct {
-	Owner Owner
-	Until int64 // when its lease ends
-}
-
 // reads reports whether owner is one of the readers who have the lock.
 func (l *Lock) reads(owner Owner) bool {
-	return l.Holder == Readers && slices.ContainsFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner })
+	return l.Holder == Readers && spans(l.Reading[:]).has(owner)
 }
 
 // join makes owner a reader, for lease or longer if it has it longer. Nobody has the lock but
@@ -24,20 +16,10 @@ func (l *Lock) join(now int64, owner Owner, lease int64) {
 		if l.Holder == owner && l.Expires != Never {
 			until = max(until, l.Expires)
 		}
-		l.Holder, l.Count, l.Reading = Readers, 0, [MaxReaders]Reader{}
+		l.Holder, l.Count, l.Reading = Readers, 0, [MaxReaders]Span{}
 	}
-	i := 0
-	for i < MaxReaders && l.Reading[i].Owner != 0 && l.Reading[i].Owner < owner {
-		i++
-	}
-	if i == MaxReaders || l.Reading[i].Owner != owner {
-		if l.Reading[MaxReaders-1].Owner != 0 {
-			panic("twin: more than MaxReaders readers of a lock")
-		}
-		copy(l.Reading[i+1:], l.Reading[i:])
-		l.Reading[i] = Reader{Owner: owner}
-	}
-	l.Reading[i].Until = max(l.Reading[i].Until, until)
+	r := spans(l.Reading[:]).of(owner)
+	r.Until = max(r.Until, until)
 	l.settle()
 }
 

@@ -17,14 +17,14 @@ func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 	if l.Holder == Readers {
 		for _, r := range l.Reading {
 			if r.Owner != 0 {
-				l.force(r.Owner, r.Until)
+				spans(l.Forced[:]).of(r.Owner).Until = r.Until
 				l.leave(r.Owner)
 			}
 		}
-		l.Reading = [MaxReaders]Reader{}
+		l.Reading = [MaxReaders]Span{}
 	} else if mine {
 		if l.Expires != Never {
-			l.force(l.Holder, l.Expires)
+			spans(l.Forced[:]).of(l.Holder).Until = l.Expires
 		}
 		l.leave(l.Holder)
 	}
@@ -47,7 +47,7 @@ func (l *Lock) Release(now int64, hears Hears, mode Mode, owner Owner, token int
 	case l.Alien:
 	case mode == Shared && l.reads(owner):
 		mine = true
-		_ = slices.DeleteFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner })
+		_ = slices.DeleteFunc(l.Reading[:], func(r Span) bool { return r.Owner == owner })
 		l.settle()
 	}
 	l.leave(owner) // also who has the lock: a renewal may have healed it
