@@ -22,7 +22,9 @@ func (w *World) step(k *Case, c int, ev attempt.Event, lot uint32) (drawn bool) 
 	var out attempt.Effects
 	p.Step(k.config(c), now, &ev, &out)
 	w.noteStep(k, c, ev)
-	k.arrow(w, was, p.State)
+	if p.State != was && !slices.ContainsFunc(attempt.Arrows, func(a attempt.Arrow) bool { return a.From == was && a.To == p.State }) {
+		w.violate(noArrow)
+	}
 	if over && p.live() || was == attempt.Ended && p.State != was {
 		w.violate(revived)
 	}

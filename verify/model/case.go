@@ -2,7 +2,6 @@ package main
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"example.com/redlock/multilock/attempt"
@@ -60,12 +59,6 @@ type Case struct {
 	class   [maxMasters]int             // those that are alike have the same
 	peers   [maxCallers]bool            // a caller can change places with the one before it
 	handOff uint8                       // lease of a hand-off, to the first where others ask less often
-	taken   *arrows
-}
-
-// arrows are the transitions that were made.
-type arrows struct {
-	made [16][16]atomic.Bool
 }
 
 func ticks(n int) time.Duration { return time.Duration(n) * tick }
@@ -97,7 +90,6 @@ func (k Case) ready() *Case {
 	for c := 1; c < k.Callers; c++ {
 		k.peers[c] = k.same(c-1, c)
 	}
-	k.taken = new(arrows)
 	return &k
 }
 
@@ -182,17 +174,6 @@ func (k *Case) first() *World {
 		}
 	}
 	return w
-}
-
-// arrow notes a transition of an attempt, which must be one of those allowed.
-func (k *Case) arrow(w *World, from, to attempt.State) {
-	if from == to {
-		return
-	}
-	k.taken.made[from][to].Store(true)
-	if !slices.ContainsFunc(attempt.Arrows, func(a attempt.Arrow) bool { return a.From == from && a.To == to }) {
-		w.violate(noArrow)
-	}
 }
 
 // A client knows its own masters only, by their places in its set. While the set is changed, some

@@ -25,7 +25,7 @@ func main() {
 			chosen = append(chosen, k)
 		}
 	}
-	r := report{to: os.Stdout, traces: *traces, first: *teeth, whole: *run == "" && !*teeth}
+	r := report{to: os.Stdout, traces: *traces, first: *teeth}
 	switch {
 	case len(chosen) == 0:
 		fmt.Fprintln(os.Stderr, "model: no case has such a name")

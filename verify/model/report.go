@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
@@ -18,18 +17,16 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// report searches cases and tells of each in a line, in their order.
+// report searches cases and tells of each in a line when it is done.
 type report struct {
 	to     io.Writer
 	traces bool
 	first  bool // stop at the first that fails
-	whole  bool // these are all cases, so that all transitions should have been made
 
-	mu     sync.Mutex // of what all cases add up
+	mu     sync.Mutex // of what follows, and of what is told
+	failed int
 	states int
 	memory uint64 // most that was in use, in bytes
-
-	taken arrows
 }
 
 // limit is how many states a case may have: with more it would not fit into 6 GiB. Those that are to
@@ -50,57 +47,34 @@ func (r *report) all(cases []*Case) (ok bool) {
 			small = append(small, k)
 		}
 	}
-	failed := r.each(small, runtime.GOMAXPROCS(0)) + r.each(large, 1) // one of which fills the memory
+	r.each(small, runtime.GOMAXPROCS(0))
+	r.each(large, 1) // one of which fills the memory
 	fmt.Fprintf(r.to, "%d cases, %d states, %.0f s, %.1f GiB; %d failed\n",
-		len(cases), r.states, time.Since(start).Seconds(), float64(r.memory)/(1<<30), failed)
-	if r.whole {
-		r.arrows()
-	}
-	return failed == 0
+		len(cases), r.states, time.Since(start).Seconds(), float64(r.memory)/(1<<30), r.failed)
+	return r.failed == 0
 }
 
-// told is what is told of a case.
-type told struct {
-	text bytes.Buffer
-	ok   bool
-}
-
-// each searches so many cases at a time, on its share of the processors each, tells of them in their order, and
-// returns how many failed.
-//
-// Goroutines: one that has the cases searched; each waits for it.
-func (r *report) each(cases []*Case, atATime int) (failed int) {
-	done := make(map[*Case]chan *told)
-	for _, k := range cases {
-		done[k] = make(chan *told, 1)
-	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	var enough atomic.Bool
-	wg.Go(func() {
-		beside.Each(cases, atATime, func(k *Case) {
-			t := &told{ok: true}
-			if !enough.Load() {
-				t.ok = r.one(&t.text, k, runtime.GOMAXPROCS(0)/atATime)
-			}
-			done[k] <- t
-		})
-	})
-	for _, k := range cases {
-		t := <-done[k]
-		_, _ = t.text.WriteTo(r.to)
-		if !t.ok {
-			failed++
-			enough.Store(r.first)
+// each searches so many cases at a time, on its share of the processors each.
+func (r *report) each(cases []*Case, atATime int) {
+	beside.Each(cases, atATime, func(k *Case) {
+		r.mu.Lock()
+		enough := r.first && r.failed > 0
+		r.mu.Unlock()
+		if enough {
+			return
 		}
-	}
-	return failed
+		var text bytes.Buffer
+		ok := r.one(&text, k, runtime.GOMAXPROCS(0)/atATime)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		_, _ = text.WriteTo(r.to)
+		r.failed += int(1 - b2(ok))
+	})
 }
 
 // one searches a case on so many processors.
 func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 	start := time.Now()
-	k.taken = &r.taken
 	var systems []system
 	for range processors {
 		systems = append(systems, newWorker(k))
@@ -157,15 +131,6 @@ func (r *report) note(k *Case, f *found) {
 	r.memory = max(r.memory, m.Sys-m.HeapReleased)
 	if k.Nightly {
 		debug.FreeOSMemory()
-	}
-}
-
-// arrows lists the transitions that no case has made.
-func (r *report) arrows() {
-	for _, a := range attempt.Arrows {
-		if !r.taken.made[a.From][a.To].Load() {
-			fmt.Fprintf(r.to, "no attempt went from %v to %v (%s)\n", a.From, a.To, a.Why)
-		}
 	}
 }
 
