@@ -5,8 +5,6 @@ import (
 
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/node/script"
-	"example.com/redlock/quorum"
 )
 
 // Join makes one hold of two that the client has of one name at two sets of masters. If either is lost,
@@ -50,43 +48,24 @@ func (h *Hold) bind(other *Hold) bool {
 // raiseTo makes token the fencing token of the hold, once no fencing counter of a majority of the masters
 // is below it.
 func (h *Hold) raiseTo(ctx context.Context, token int64) error {
-	h.d.mu.Lock()
-	owner, lease := h.d.owner, h.d.state.Lease
-	if token <= h.d.state.Last() {
-		h.token = token
-		h.d.mu.Unlock()
-		return nil
-	}
-	h.d.mu.Unlock()
-	if !h.d.m.All.Begin() {
+	d := h.d
+	if !d.m.All.Begin() {
 		return poll.ErrClosed
 	}
-	defer h.d.m.All.End()
-	reached := func(b *poll.Ballot) (yes, no int) {
-		for i := range b.N {
-			switch a := b.At(i); {
-			case !b.In.Has(i):
-			case a.Outcome == script.Done, a.Outcome == script.Refused && a.Token >= token:
-				yes++
-			default:
-				no++
-			}
+	defer d.m.All.End()
+	defer d.flush()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r := d.stepLocked(&attempt.Event{Kind: attempt.Agree, Token: token}); r != nil && r.command == attempt.Raise {
+		d.mu.Unlock()
+		cut := d.await(ctx, r)
+		d.mu.Lock()
+		if h.liveLocked() && r.result != attempt.Confirmed {
+			return d.m.All.Lost("lock", d.key, &r.ballot, poll.ErrNoQuorum, cut, nil)
 		}
-		return yes, no
 	}
-	p := h.d.m.All.NewPoll(func(b *poll.Ballot) bool {
-		yes, no := reached(b)
-		return quorum.Vote(b.N, yes, no) != quorum.Pending
-	})
-	p.Told = h.trace.agrees(h.Owner(), token)
-	h.d.m.All.Send(owner.Raise(lease, token), h.d.m.All.Set(), p)
-	b, cut := p.Wait(ctx)
-	if yes, _ := reached(b); !h.d.m.All.Majority(yes) {
-		return h.d.m.All.Lost("lock", h.d.key, b, poll.ErrNoQuorum, cut, nil)
+	if h.liveLocked() {
+		h.token = token
 	}
-	h.d.mu.Lock()
-	defer h.d.mu.Unlock()
-	h.token = token
-	h.d.state.Token, h.d.state.Spare = token, 0
-	return nil
+	return h.cause
 }

@@ -43,6 +43,9 @@ func (m *Masters) takeOver(req *Request, w *waiter) *Hold {
 			m.names[req.Key].kept = nil
 			m.parked--
 			h = d.holdLocked(req, new(Hold))
+			if d.trace != nil {
+				*d.trace = attemptTrace{call: req.trace, of: d.state.Try}
+			}
 		}
 	}
 	m.mu.Unlock()

@@ -1,7 +1,6 @@
 package multilock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -164,14 +163,13 @@ func (t *callTrace) nextTry() int {
 	return t.tries
 }
 
-// asked tells of a round, which e is about. An attempt counts the raises of each try, so they are numbered anew
-// here; that of Join belongs to the last try.
+// asked tells of a round, which e is about. An attempt counts the raises of each try, so they are numbered anew here.
 func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrace {
 	t.mu.Lock()
 	t.rounds++
 	if r.Ask == redlocktrace.AskRaise {
 		t.raises++
-		r.Try, r.Number = cmp.Or(r.Try, t.tries), t.raises
+		r.Number = t.raises
 	}
 	t.mu.Unlock()
 	e.Call, e.Round, e.Time = t.about, r, time.Now()
@@ -193,17 +191,6 @@ func (r *roundTrace) voted(i int, a script.Answer) {
 		e.Err = a.Why()
 	}
 	tracer.Tell(t.to, t.to.Trace.Voted, e)
-}
-
-// agrees makes the trace of a raise that makes token the one of the hold that the call has got from owner.
-// It returns what to tell it of each answer, nil if the call is not traced.
-func (t *holdTrace) agrees(owner string, token int64) func(i int, a script.Answer) {
-	if t == nil {
-		return nil
-	}
-	m := t.call.m
-	return t.call.asked(redlocktrace.Round{Ask: redlocktrace.AskRaise},
-		redlocktrace.Asked{Owner: owner, Masters: m.namesOf(m.All.Set()), Token: token}).voted
 }
 
 // namesOf returns the names of the masters in at.

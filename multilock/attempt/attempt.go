@@ -137,6 +137,10 @@ func (c *Attempt) Step(conf *Config, now clock.Instant, ev *Event, out *Effects)
 		if c.State == Held {
 			c.renew(conf, now, ev, out)
 		}
+	case Agree:
+		if c.State == Held {
+			c.agree(conf, now, ev, out)
+		}
 	case Lose:
 		if c.has() {
 			c.end(conf, now, Lost, out)
@@ -185,10 +189,8 @@ func (c *Attempt) answer(conf *Config, now clock.Instant, ev *Event, out *Effect
 			c.vote(now, ev.Master, deadline(r.Sent, c.Want.Lease), false)
 			c.revalue(conf, now)
 		}
-	case r.Command == Raise:
-		if c.State == Settling {
-			c.raised(conf, now, r, ev, out)
-		}
+	case c.State == Settling:
+		c.raised(conf, now, r, ev, out)
 	default:
 		c.told(conf, now, r, ev, out)
 	}

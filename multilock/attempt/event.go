@@ -108,6 +108,7 @@ const (
 	Rewish                // the entry Key wants Wish from now on: its caller waits for another lock, or has all that it takes together
 	Renew                 // a renewal is to be made: the one that is due, or for Lease if that is not 0
 	Downgrade             // the hold is a reader's from now on, and a renewal is to be made for that
+	Agree                 // the hold is to have Token, which is that of another hold: the two are one
 	Lose                  // the hold is lost, whatever its masters say: as with the other of two that are one
 	End                   // nobody is to have the lock any more: as when the client is closed
 )
@@ -123,7 +124,7 @@ type Event struct {
 	Holder   Holder        // who has the lock, of a No
 	Left     time.Duration // how long the holder still has it
 	Ahead    int           // how many stand before the caller in the queue, of a No; 0 if it does not stand there
-	Token    int64         // fencing counter
+	Token    int64         // fencing counter; of Agree a token
 	Hopeless bool          // the error does not pass by itself
 
 	Delay  time.Duration // of Hint

@@ -56,12 +56,21 @@ func (c *Attempt) renew(conf *Config, now clock.Instant, ev *Event, out *Effects
 
 // told counts the answer of a master to a round about what is held, or was.
 func (c *Attempt) told(conf *Config, now clock.Instant, r *Round, ev *Event, out *Effects) {
-	if ev.Outcome == Yes && c.has() { // a release is sent by whoever has it no more
+	switch {
+	case r.Command == Raise:
+		if ev.Token >= r.Token {
+			ev.Outcome = Yes // its counter is not below that
+		}
+	case ev.Outcome == Yes && c.has(): // a release is sent by whoever has it no more
 		c.vote(now, ev.Master, deadline(r.Sent, r.Lease), false)
 		c.revalue(conf, now)
 	}
 	result := r.tally(conf, ev)
-	if result == Denied && c.has() && r.Shared != c.Want.Shared {
+	switch {
+	case result != Denied:
+	case r.Command == Raise:
+		result = Failed // the hold has its own token still
+	case c.has() && r.Shared != c.Want.Shared:
 		result = Failed // masters that share the lock by now know no writer
 		if r.Command == Count {
 			c.Counted = 0 // nor its hold count, which they are told again
@@ -75,6 +84,8 @@ func (c *Attempt) told(conf *Config, now clock.Instant, r *Round, ev *Event, out
 	case result == Denied:
 		c.end(conf, now, Lost, out)
 	case c.State != Held:
+	case r.Command == Raise && result == Confirmed:
+		c.Token, c.Spare = r.Token, 0
 	case r.Command == Count:
 		c.counted(conf, now, r.Number, result == Confirmed, ev, out)
 	case r.Renewal:

@@ -74,7 +74,7 @@ func (c *Attempt) send(now clock.Instant, at Set, r Round, out *Effects) {
 // where the answers to that one still matter.
 func (c *Attempt) remember(r Round) {
 	first := c.oldest()
-	if old := &c.Rounds[first]; len(c.Rounds) < MaxRounds && old.Number > 0 && !old.Settled && (old.Command >= Extend || !c.has()) {
+	if old := &c.Rounds[first]; len(c.Rounds) < MaxRounds && old.Number > 0 && !old.Settled && (old.Command >= Raise || !c.has()) {
 		c.Rounds = append(make([]Round, MaxRounds-len(c.Rounds), MaxRounds), c.Rounds...)
 		first = 0
 	}

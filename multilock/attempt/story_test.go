@@ -246,6 +246,8 @@ func (s *story) event(w []string) *Event {
 		return nil
 	case "extend":
 		ev.Kind, ev.Lease = Renew, s.time(w[1])
+	case "agree":
+		ev.Kind, ev.Token = Agree, int64(s.number(w[1]))
 	case "hint":
 		ev.Kind, ev.Delay = Hint, s.time(w[1])
 	case "doubt":

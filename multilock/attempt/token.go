@@ -65,6 +65,18 @@ func (c *Attempt) raise(conf *Config, now clock.Instant, token int64, out *Effec
 	c.send(now, All(conf.Masters)&^r.Yes, r, out)
 }
 
+// agree has the hold take over the token of another one: at once if its client has that already, or else when no counter
+// of a majority is below it.
+func (c *Attempt) agree(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	switch {
+	case ev.Token <= c.Token:
+	case ev.Token <= c.Last():
+		c.Token, c.Spare = ev.Token, c.Last()-ev.Token
+	default:
+		c.send(now, All(conf.Masters), Round{Command: Raise, Token: ev.Token}, out)
+	}
+}
+
 // raised counts the answer of a master to the raise under way. What was answered to one before
 // counts for nothing.
 func (c *Attempt) raised(conf *Config, now clock.Instant, r *Round, ev *Event, out *Effects) {

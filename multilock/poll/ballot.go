@@ -79,8 +79,7 @@ func (b *Ballot) holders() []string {
 // Poll takes the answers of the masters to one command that asks for no vote. It goes on until all have
 // answered, whether or not anybody waits.
 type Poll struct {
-	Told func(i int, a script.Answer) // is told of each answer, nil: nobody is
-	Done chan struct{}                // closed when it is settled
+	Done chan struct{} // closed when it is settled
 
 	settled func(b *Ballot) bool
 
@@ -105,9 +104,6 @@ func (m *Masters) Ask(cmd *script.Command, settled func(b *Ballot) bool) *Poll {
 
 // Answer implements [node.Receiver].
 func (p *Poll) Answer(i int, a script.Answer) {
-	if p.Told != nil {
-		p.Told(i, a)
-	}
 	p.mu.Lock()
 	p.ballot.Put(i, a)
 	settled := p.settled != nil && p.settled(&p.ballot)

@@ -130,7 +130,7 @@ func (w *World) begin(k *Case, c int, follows bool) {
 	p.Attempt = attempt.Attempt{Want: k.want(c), Entries: p.room[:0], Masters: p.masters[:k.config(c).Masters], Rounds: p.rounds[:]}
 	clear(p.Masters)
 	clear(p.Rounds)
-	p.Forced, p.Barred, p.Meant, p.Joined, p.Raising = false, false, false, false, false
+	p.Forced, p.Barred, p.Meant, p.Joined = false, false, false, false
 	p.entries = entries{room: p.room}
 	w.step(k, c, attempt.Event{Kind: attempt.Start, Key: uint8(0), Wish: k.wish(c, 0, 0), Follow: follows}, 0)
 }
@@ -169,11 +169,6 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 		ev.Holder, ev.Left, ev.Ahead = k.holder(x.Holder), ticks(int(x.Left/millis(1))), int(x.Ahead)
 	case release:
 		ev.Kind = attempt.Followed
-	case raise:
-		if x.Round == 0 {
-			w.raised(k, c, x)
-			return false
-		}
 	case handOff:
 		ev.Kind = attempt.HandedOff
 	case wanted:

@@ -441,7 +441,7 @@ func (w *World) arrange(k *Case, order []int) {
 				p.Gained[to], p.Steady[to] = was.Gained[m], was.Steady[m]
 			}
 		}
-		sets := []*attempt.Set{&p.Raised, &p.Unraised}
+		var sets []*attempt.Set
 		for i := range p.rounds {
 			r := &p.rounds[i]
 			sets = append(sets, &r.Yes, &r.No, &r.Silent, &p.Marks[i].Denied)

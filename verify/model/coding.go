@@ -42,7 +42,7 @@ func (c *coder) caller(i int) {
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
 	c.flags(&p.Crashed, &p.Asleep, &p.Meant, &forced, &barred, &p.Placed)
 	if c.k.half(i) {
-		c.flags(&p.Joined, &p.Raising)
+		c.flags(&p.Joined)
 	}
 	if c.k.Kinds&(still|jump) != 0 {
 		c.flags(&p.Still, &p.Doubt)
@@ -265,9 +265,6 @@ func (c *coder) knows(m, caller int) {
 	}
 	if has(&p.Attempt) {
 		c.holds(&p.Attempt, m)
-	}
-	if p.Raising {
-		c.set(m, &p.Raised, &p.Unraised)
 	}
 	for named := c.names.rounds[caller]; named > 0; named &= named - 1 {
 		i := int(maxRounds) - 1 - bits.TrailingZeros8(named)

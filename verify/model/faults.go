@@ -352,6 +352,9 @@ func (w *World) judgeRound(k *Case, c int, out *attempt.Effects) {
 	if lost && p.live() && p.Want.Shared == r.Shared {
 		w.violate(goesOn)
 	}
+	if r.Command == attempt.Raise && p.live() {
+		w.agreed(k, c, out.Result)
+	}
 }
 
 // vouching are commands of each kind, to ask which answers are votes.

@@ -1,11 +1,8 @@
 package main
 
-import (
-	"example.com/redlock/multilock/attempt"
-	"example.com/redlock/quorum"
-)
+import "example.com/redlock/multilock/attempt"
 
-// What a process does whose route is two sets of masters, as redlock does in several.go and pair.go, and
+// What a process does whose route is two sets of masters, as redlock does in several.go and held.go, and
 // multilock in join.go: it waits for the lock in the first set, and for that in the second while it has the
 // first. Then both sets agree on a fencing token, and it has one hold, which ends when either half does. In
 // this search a process is two callers, one for each set.
@@ -46,33 +43,18 @@ func (w *World) wonHalf(k *Case, c int) {
 	if w.Callers[low].Token > w.Callers[c].Token {
 		low = c
 	}
-	p := &w.Callers[low]
 	to := w.Callers[low^1].Token
-	if p.Token == to {
+	w.step(k, low, attempt.Event{Kind: attempt.Agree, Token: to}, 0)
+	if p := &w.Callers[low]; p.live() && p.Token == to {
 		w.joined(k, low)
-		return
 	}
-	p.Raising, p.Raised, p.Unraised = true, 0, 0
-	w.sendAll(k, Message{Client: uint8(low), Kind: raise, Owner: w.current(low), Token: to}, attempt.All(k.config(low).Masters))
 }
 
-// raised counts the answer of a master to the raise of a half's fencing counter to the token of the other.
-func (w *World) raised(k *Case, c int, x *Message) {
-	p := &w.Callers[c]
-	if !p.Raising || x.Owner != w.current(c) {
-		return
-	}
-	to, place := w.Callers[c^1].Token, k.place(c, int(x.Master))
-	if x.Outcome == attempt.Yes || x.Outcome == attempt.No && x.Token >= to {
-		p.Raised |= 1 << place
-	} else {
-		p.Unraised |= 1 << place
-	}
-	switch quorum.Vote(k.config(c).Masters, p.Raised.Len(), p.Unraised.Len()) {
-	case quorum.Won:
-		p.Raising, p.Token = false, to
+// agreed goes on when a half has, or does not get, the token of the other.
+func (w *World) agreed(k *Case, c int, result attempt.Result) {
+	if result == attempt.Confirmed {
 		w.joined(k, c)
-	case quorum.Lost:
+	} else {
 		w.step(k, c, attempt.Event{Kind: attempt.Lose}, 0)
 	}
 }
@@ -103,7 +85,7 @@ func (w *World) parted(k *Case, c int, was attempt.State) {
 	}
 	first := &w.Callers[c&^1]
 	again := !first.Joined && p.Why != attempt.Released
-	first.Joined, first.Raising, w.Callers[c|1].Raising = false, false, false
+	first.Joined = false
 	switch {
 	case !other.live() || p.Why == attempt.Released:
 		w.leave(k, c^1, 0)

@@ -190,7 +190,8 @@ func (x *Message) String() string {
 var events = [...]string{
 	attempt.Start: "starts", attempt.Answer: "gets answer", attempt.Followed: "gets followed", attempt.HandedOff: "gets hand-off", attempt.Hint: "gets hint",
 	attempt.Due: "looks", attempt.Doubt: "doubts a vote", attempt.Wanted: "hears that it is wanted", attempt.Enter: "ENTERS",
-	attempt.Leave: "LEAVES", attempt.Rewish: "WISHES ANEW", attempt.Renew: "renews", attempt.Downgrade: "DOWNGRADES", attempt.Lose: "loses",
+	attempt.Leave: "LEAVES", attempt.Rewish: "WISHES ANEW", attempt.Renew: "renews", attempt.Downgrade: "DOWNGRADES",
+	attempt.Agree: "takes over a token", attempt.Lose: "loses",
 }
 
 func (w *World) noteStep(k *Case, c int, ev attempt.Event) {

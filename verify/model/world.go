@@ -61,10 +61,7 @@ type Caller struct {
 	Meant   bool            // a renewal is about to be made: the hold lasted when its client looked
 	Marks   [maxRounds]mark // of its rounds, in their order
 
-	Joined           bool // a first half: it is one hold with the second
-	Raising          bool // a half: its counters are being raised to the token of the other
-	Raised, Unraised attempt.Set
-
+	Joined          bool // a first half: it is one hold with the second
 	Crashed, Asleep bool
 	Gone            uint8 // its place among those that have gone, from 1; 0: it has not
 	clocks
