@@ -20,7 +20,9 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
+	"example.com/redlock/multilock/clients"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -83,6 +85,14 @@ func (fx *fixture) client(t *testing.T, cfg node.Config) *Masters {
 	m := connect(fx.Fleet, fx.Pools(), cfg)
 	t.Cleanup(func() { m.Close() })
 	synctest.Wait() // connected
+	return m
+}
+
+// introduced is another that says who it is, and takes locks while it is established.
+func (fx *fixture) introduced(t *testing.T) *Masters {
+	t.Helper()
+	m := fx.another(t)
+	m.Clients.Introduce(clients.Identity{Record: script.Record{Name: "test"}, Lease: time.Second}, clients.Part{Of: new(clients.Sets)})
 	return m
 }
 

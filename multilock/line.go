@@ -13,7 +13,7 @@ import (
 // line is the callers of a client that wait for one name, in the order of their calls. Those in
 // front bid, each with a driver of its own: a writer alone; readers together with those next to them,
 // and the first writer behind them, who keeps later readers of other clients out. Of those who want a permit,
-// a few bid, see stander.
+// a few bid, see stand.
 type line struct {
 	waiters []*waiter
 	bids    int // how many of them bid, from the first on
@@ -29,10 +29,13 @@ type waiter struct {
 	line   string        // where it stands: the key, or see script.Slots
 	turn   chan struct{} // closed when it bids
 	enter  chan struct{} // told when its owner got the lock by another call
-	told   chan struct{} // told what becomes of its driver
+	told   chan struct{} // told what becomes of its drivers, and of a hint
 	driver *driver       // nil if it has none yet. Masters.mu guards it
 
-	short *poll.MajorityError // of a permit: what the masters had said when its context ended
+	// Of one that wants a permit. The mutex of the semaphore guards where it stands, and the caller alone changes that.
+	semaphore *semaphore
+	stands    []*driver // at each slot, in the order in which it came there; one that tries a slot does not wait for it
+	hint      int       // the slot to try next, -1 if there is none
 }
 
 // bids reports whether it is one of those that bid.
@@ -235,19 +238,18 @@ func (m *Masters) bidDone(w *waiter) {
 	m.names[w.line].why = nil
 }
 
-// reason returns what w waits for, nil if that is not known. cut is the error that ended the wait.
+// reason returns what w waits for, nil if that is not known. cut is the error that ended the wait, which is no matter of
+// the others'.
 func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 	m.mu.Lock()
-	n := m.names[w.line]
-	d := w.driver
-	if d == nil {
-		d = n.line.waiters[0].driver // w waits behind it
+	n, all := m.names[w.line], w.stands
+	if d := cmp.Or(w.driver, n.line.waiters[0].driver); d != nil { // w waits behind that
+		all = []*driver{d}
 	}
 	m.mu.Unlock()
-	var why *poll.MajorityError
-	short := w.short
-	if d != nil {
-		why, short = d.reason(nil), d.reason(cut)
+	var why, short *poll.MajorityError
+	for _, d := range all {
+		why, short = cmp.Or(d.reason(nil), why), cmp.Or(d.reason(cut), short)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,7 +1,6 @@
 package multilock
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -156,7 +155,7 @@ type semaphore struct {
 	slots    *slots        // by the last look
 	looked   clock.Instant // when that began
 	look     *look         // under way, nil if none is
-	standing []*stander    // in the order in which they began to stand
+	standing []*waiter     // in the order in which they began to stand
 	wary     bool          // since the last look, a caller got votes that do not count
 }
 
@@ -167,8 +166,8 @@ type look struct {
 	began clock.Instant
 }
 
-// stander makes w one of those who stand at slots of its semaphore.
-func (m *Masters) stander(w *waiter) *stander {
+// enlist makes w one of those who stand at slots of its semaphore.
+func (m *Masters) enlist(w *waiter) {
 	m.mu.Lock()
 	s, known := m.semaphores[w.line]
 	if !known {
@@ -177,12 +176,11 @@ func (m *Masters) stander(w *waiter) *stander {
 		m.semaphores[w.line] = s
 	}
 	s.idle.Stop()
-	p := &stander{s: s, w: w, woken: make(chan struct{}, 1), hint: -1}
+	w.semaphore, w.hint = s, -1
 	s.mu.Lock()
-	s.standing = append(s.standing, p)
+	s.standing = append(s.standing, w)
 	s.mu.Unlock()
 	m.mu.Unlock()
-	return p
 }
 
 // forget ends s, unless a caller stands again.
@@ -262,80 +260,77 @@ func (s *semaphore) freed(i, slot int) {
 }
 
 func (s *semaphore) hintLocked(slot int) {
-	var first *stander
-	for _, p := range s.standing {
+	var first *waiter
+	for _, w := range s.standing {
 		switch {
-		case slices.Contains(p.at(), slot), p.hint == slot:
+		case slices.Contains(w.at(), slot), w.hint == slot:
 			return
-		case first == nil && p.hint < 0 && slot < p.w.req.Permits:
-			first = p
+		case first == nil && w.hint < 0 && slot < w.req.Permits:
+			first = w
 		}
 	}
 	if first != nil {
 		first.hint = slot
-		poke(first.woken)
+		poke(first.told)
 	}
 }
 
-// stander is a caller that stands at slots.
-type stander struct {
-	s     *semaphore
-	w     *waiter
-	woken chan struct{} // told when a driver is held, has ended, or finds its slot taken, and of a hint
-
-	// semaphore.mu guards these. The caller alone changes where it stands.
-	stands []*driver // at each slot, in the order in which it came there; one that tries a slot does not wait for it
-	hint   int       // the slot to try next, -1 if there is none
-}
-
-// at returns the slots at which p stands.
-func (p *stander) at() []int {
+// at returns the slots at which w stands.
+func (w *waiter) at() []int {
 	at := make([]int, 0, maxStands+1)
-	for _, d := range p.stands {
+	for _, d := range w.stands {
 		at = append(at, d.slot)
 	}
 	return at
 }
 
-// stand waits for a permit in the queues of slots. It returns neither a hold nor an error if ctx has ended.
+// stand waits for a permit in the queues of slots. It returns neither a hold nor an error if the caller should look
+// again.
 //
 // A caller goes first to the slot that the client gave back last: it is free, or its queue is one shorter now. If it is
 // taken, the caller looks, unless none was free a moment ago. The one that has waited the longest looks again from time to
 // time, and goes to one more slot each time: so nobody that came later overtakes it for long, whichever slots
 // are held for long. So does a caller that stands nowhere any more, as what it won ended before it could take it.
 func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
-	p, req := m.stander(w), &w.req
-	s := p.s
-	defer p.leave()
-	p.goTo(m.nextSlot.start(req.Key, req.Permits), false)
+	m.enlist(w)
+	s, req := w.semaphore, &w.req
+	defer w.leaveAll()
+	w.goTo(m.nextSlot.start(req.Key, req.Permits), false)
 	var looked <-chan struct{}
 	again := time.NewTimer(m.lookIn())
 	defer again.Stop()
 	for first := true; ; {
 		turn := false
 		select {
-		case <-p.woken:
+		case <-w.told:
 			if !m.Clients.Admitted() { // as in bid, but what it has won it keeps: others would come first at the slot
-				if !p.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held }) {
+				if !w.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held }) {
 					return nil, nil
 				}
-				if m.All.Reach(ctx, "acquire", req.Key) != nil || m.Clients.Admit(ctx, "acquire", req.Key) != nil {
+				err := m.All.Reach(ctx, "acquire", req.Key)
+				if err == nil {
+					err = m.Clients.Admit(ctx, "acquire", req.Key)
+				}
+				switch unsure, _ := errors.AsType[*poll.MajorityError](err); {
+				case err != nil && ctx.Err() != nil:
+					return nil, m.waited(ctx, w, unsure)
+				case err != nil:
 					return nil, nil
 				}
 			}
-			if hold, err := p.won(ctx); hold != nil || err != nil {
+			if hold, err := w.won(ctx); hold != nil || err != nil {
 				return hold, err
 			}
-			if looked == nil && first && req.Permits > 1 && p.refused() {
-				if first = !s.scarce() || p.behind(); first {
+			if looked == nil && first && req.Permits > 1 && w.refused() {
+				if first = !s.scarce() || w.behind(); first {
 					looked = s.ask(req.Permits)
 				}
 			}
-			p.follow()
+			w.follow()
 			continue
 		case <-again.C:
 			again.Reset(m.lookIn())
-			if looked == nil && (len(p.stands) == 0 || req.Permits > 1 && m.isFirst(w)) {
+			if looked == nil && (len(w.stands) == 0 || req.Permits > 1 && m.isFirst(w)) {
 				looked, first = s.ask(req.Permits), false
 			}
 			continue
@@ -343,91 +338,91 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 			turn = !first
 			looked, first = nil, false
 		case <-ctx.Done():
-			m.noteStand(p, poll.Ended(ctx))
-			return nil, nil
+			return nil, m.waited(ctx, w, nil)
 		case <-m.All.Closing():
 			return nil, poll.ErrClosed
 		}
-		p.choose(turn)
+		w.choose(turn)
 	}
 }
 
 // lookIn draws how long the first caller stands before it looks again.
 func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.All.RoundTrip() }
 
-// leave gives up all slots. A hint goes to another caller.
-func (p *stander) leave() {
-	p.s.mu.Lock()
-	p.s.standing = slices.DeleteFunc(p.s.standing, func(other *stander) bool { return other == p })
-	if p.hint >= 0 {
-		p.s.hintLocked(p.hint)
+// leaveAll gives up all slots. A hint goes to another caller.
+func (w *waiter) leaveAll() {
+	s := w.semaphore
+	s.mu.Lock()
+	s.standing = slices.DeleteFunc(s.standing, func(other *waiter) bool { return other == w })
+	if w.hint >= 0 {
+		s.hintLocked(w.hint)
 	}
-	if len(p.s.standing) == 0 {
-		p.s.idle.Reset(lingers)
+	if len(s.standing) == 0 {
+		s.idle.Reset(lingers)
 	}
-	p.s.mu.Unlock()
-	p.dropAll()
+	s.mu.Unlock()
+	w.dropAll()
 }
 
 // goTo asks for one more slot, unless that is below 0, and waits for it, unless once is set. Of too many, it gives up
 // the one at which it has stood the longest.
-func (p *stander) goTo(slot int, once bool) {
-	m := p.s.m
+func (w *waiter) goTo(slot int, once bool) {
+	s, m := w.semaphore, w.semaphore.m
 	if slot < 0 || !m.All.Begin() {
 		return
 	}
-	since := m.All.Stamp(p.w.req.Since)
+	since := m.All.Stamp(w.req.Since)
 	if once {
 		since = time.Time{}
 	}
-	d := m.newDriver(script.SlotKey(p.w.req.Key, slot), &p.w.req, since, p.woken)
-	p.s.mu.Lock()
-	p.stands = append(p.stands, d)
+	d := m.newDriver(script.SlotKey(w.req.Key, slot), &w.req, since, w.told)
+	s.mu.Lock()
+	w.stands = append(w.stands, d)
 	if !once {
-		p.s.slots.stand(slot)
+		s.slots.stand(slot)
 	}
-	p.s.mu.Unlock()
+	s.mu.Unlock()
 	d.start()
-	if len(p.stands) > maxStands {
-		p.shed()
+	if len(w.stands) > maxStands {
+		w.shed()
 	}
 }
 
 // drop gives up the n-th slot.
-func (p *stander) drop(n int) {
-	p.remove(n).giveUp()
-	p.s.m.All.End()
+func (w *waiter) drop(n int) {
+	w.remove(n).giveUp()
+	w.semaphore.m.All.End()
 }
 
-// shed gives up the slot at which p has stood the longest, but none that it has won and is to take in a moment.
-func (p *stander) shed() {
-	if n := slices.IndexFunc(p.stands, func(d *driver) bool { return !d.is(attempt.Held) }); n >= 0 {
-		p.drop(n)
+// shed gives up the slot at which w has stood the longest, but none that it has won and is to take in a moment.
+func (w *waiter) shed() {
+	if n := slices.IndexFunc(w.stands, func(d *driver) bool { return !d.is(attempt.Held) }); n >= 0 {
+		w.drop(n)
 	}
 }
 
 // dropAll gives up all slots.
-func (p *stander) dropAll() {
-	for len(p.stands) > 0 {
-		p.drop(0)
+func (w *waiter) dropAll() {
+	for len(w.stands) > 0 {
+		w.drop(0)
 	}
 }
 
 // remove returns what the caller asked for at the n-th slot, at which it stands no more.
-func (p *stander) remove(n int) *driver {
-	p.s.mu.Lock()
-	defer p.s.mu.Unlock()
-	d := p.stands[n]
-	p.stands = slices.Delete(p.stands, n, n+1)
+func (w *waiter) remove(n int) *driver {
+	w.semaphore.mu.Lock()
+	defer w.semaphore.mu.Unlock()
+	d := w.stands[n]
+	w.stands = slices.Delete(w.stands, n, n+1)
 	return d
 }
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
-func (p *stander) choose(turn bool) {
-	s, k := p.s, p.w.req.Permits
+func (w *waiter) choose(turn bool) {
+	s, k := w.semaphore, w.req.Permits
 	s.mu.Lock()
 	s.sawLocked()
-	crowded, at := false, p.at()
+	crowded, at := false, w.at()
 	slot := s.slots.freeOne(k, rand.Uint32(), at)
 	switch last := len(at) - 1; {
 	case slot >= 0:
@@ -442,44 +437,44 @@ func (p *stander) choose(turn bool) {
 		}
 	}
 	if slot < 0 && len(at) == 0 {
-		slot = s.m.nextSlot.start(p.w.req.Key, k) // too few masters answered
+		slot = s.m.nextSlot.start(w.req.Key, k) // too few masters answered
 	}
 	s.mu.Unlock()
-	p.goTo(slot, false)
+	w.goTo(slot, false)
 	if crowded {
-		p.shed()
+		w.shed()
 	}
 }
 
 // follow tries the slot that a hint is about, once, unless it tries another one. After votes that did not count it tries
 // none before the next look: giving them back told all that the slot is free.
-func (p *stander) follow() {
-	if slices.ContainsFunc(p.stands, func(d *driver) bool { return !d.state.Want.Wait }) {
+func (w *waiter) follow() {
+	if slices.ContainsFunc(w.stands, func(d *driver) bool { return !d.state.Want.Wait }) {
 		return
 	}
-	p.s.mu.Lock()
-	slot := p.hint
-	p.hint = -1
-	if p.s.wary {
+	w.semaphore.mu.Lock()
+	slot := w.hint
+	w.hint = -1
+	if w.semaphore.wary {
 		slot = -1
 	}
-	p.s.mu.Unlock()
-	p.goTo(slot, true)
+	w.semaphore.mu.Unlock()
+	w.goTo(slot, true)
 }
 
 // refused reports whether others have the slots at which the caller stands.
-func (p *stander) refused() bool {
-	return !p.any(func(s *attempt.Attempt) bool { return s.State != attempt.Waiting })
+func (w *waiter) refused() bool {
+	return !w.any(func(s *attempt.Attempt) bool { return s.State != attempt.Waiting })
 }
 
 // behind reports whether somebody stands before the caller at its slot.
-func (p *stander) behind() bool {
-	return p.any(func(s *attempt.Attempt) bool { return s.Ahead(&p.s.m.conf) > 0 })
+func (w *waiter) behind() bool {
+	return w.any(func(s *attempt.Attempt) bool { return s.Ahead(&w.semaphore.m.conf) > 0 })
 }
 
 // any reports whether what the caller asked for at one of its slots is so.
-func (p *stander) any(is func(*attempt.Attempt) bool) bool {
-	return slices.ContainsFunc(p.stands, func(d *driver) bool {
+func (w *waiter) any(is func(*attempt.Attempt) bool) bool {
+	return slices.ContainsFunc(w.stands, func(d *driver) bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return is(&d.state)
@@ -487,15 +482,15 @@ func (p *stander) any(is func(*attempt.Attempt) bool) bool {
 }
 
 // won takes what was won, if anything was. The error says that waiting does not help.
-func (p *stander) won(ctx context.Context) (*Hold, error) {
-	for n := 0; n < len(p.stands); {
-		d := p.stands[n]
+func (w *waiter) won(ctx context.Context) (*Hold, error) {
+	for n := 0; n < len(w.stands); {
+		d := w.stands[n]
 		if d.is(attempt.Held) {
-			p.remove(n)
-			p.dropAll() // before, so that the trace ends with the call
-			hold := p.s.m.take(p.w, d)
+			w.remove(n)
+			w.dropAll() // before, so that the trace ends with the call
+			hold := w.semaphore.m.take(w, d)
 			if hold == nil { // it has ended meanwhile
-				p.s.m.All.End()
+				w.semaphore.m.All.End()
 			}
 			return hold, nil
 		}
@@ -505,11 +500,11 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 			return nil, why
 		case d.is(attempt.Ended):
 			if why != nil && !errors.Is(why, poll.ErrTaken) { // else somebody else was faster
-				p.s.mu.Lock()
-				p.s.wary = true
-				p.s.mu.Unlock()
+				w.semaphore.mu.Lock()
+				w.semaphore.wary = true
+				w.semaphore.mu.Unlock()
 			}
-			p.drop(n)
+			w.drop(n)
 		default:
 			n++
 		}
@@ -522,16 +517,4 @@ func (m *Masters) isFirst(w *waiter) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.names[w.line].line.waiters[0] == w
-}
-
-// noteStand remembers what a caller waited for whose context has ended with cut, which is no matter of the others'.
-func (m *Masters) noteStand(p *stander, cut error) {
-	var why, short *poll.MajorityError
-	for _, d := range p.stands {
-		why, short = cmp.Or(d.reason(nil), why), cmp.Or(d.reason(cut), short)
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := m.names[p.w.line]
-	n.why, p.w.short = cmp.Or(why, n.why), short
 }

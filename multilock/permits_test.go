@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -76,31 +77,33 @@ func TestEachLookAsks(t *testing.T) {
 }
 
 // stander makes a caller for one of the permits.
-func (fx *fixture) stander(permits int) *stander {
+func (fx *fixture) stander(permits int) *waiter {
 	req := Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}
-	return fx.m.stander(&waiter{req: req, line: req.line()})
+	w := &waiter{req: req, line: req.line(), told: make(chan struct{}, 1)}
+	fx.m.enlist(w)
+	return w
 }
 
 // A hint goes to nobody if one stands there already, and from a caller that leaves to one that stands.
 func TestAHintOutlivesItsCaller(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		var all []*stander
+		var all []*waiter
 		for range 2 {
 			p := fx.stander(2)
 			all = append(all, p)
 		}
-		s := all[0].s
+		s := all[0].semaphore
 		all[1].stands = []*driver{{slot: 1}}
 		if s.hintLocked(1); all[0].hint >= 0 {
 			t.Error("a caller is to go where another one stands")
 		}
 		all[1].stands = nil
 		s.hintLocked(1)
-		all[0].leave()
-		if all[1].hint != 1 || len(all[1].woken) != 1 {
-			t.Errorf("the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].woken))
+		all[0].leaveAll()
+		if all[1].hint != 1 || len(all[1].told) != 1 {
+			t.Errorf("the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].told))
 		}
-		all[1].leave()
+		all[1].leaveAll()
 	})
 }
 
@@ -109,7 +112,7 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 func TestAHintIsFollowedOnce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		p := fx.stander(2)
-		defer p.leave()
+		defer p.leaveAll()
 		follows := func(slot int) bool {
 			synctest.Wait()
 			p.hint = slot
@@ -129,8 +132,8 @@ func TestAHintIsFollowedOnce(t *testing.T) {
 		if follows(1) {
 			t.Error("a hint is followed after votes that did not count")
 		}
-		<-p.s.ask(2)
-		p.s.sawLocked()
+		<-p.semaphore.ask(2)
+		p.semaphore.sawLocked()
 		if !follows(1) {
 			t.Error("a hint is not followed after a look")
 		}
@@ -155,12 +158,36 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 		wantWon(t, "the slot is given back", d)
 		time.Sleep(lease)
 		before := fx.calls()
-		poke(p.woken)
+		poke(p.told)
 		c.wantWaiting(t, "its permit has ended")
 		time.Sleep(time.Second)
 		unlock(t, c.wantHold(t, "a second later"))
 		if got := (fx.calls() - before) / 3; got > 5 {
 			t.Errorf("%d script calls on each master, want 5 at most", got)
+		}
+	})
+}
+
+// A caller that has won, and gives up since the masters are away and its client is established no more, says that.
+func TestACallerThatWonIsCutOff(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m, req := fx.introduced(t), patient("k")
+		req.Permits = 1
+		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
+		c := begin(t, m, req)
+		fx.each((*redlocktest.Master).Kill)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		d := m.semaphores[script.Slots("k")].standing[0].stands[0]
+		round := uint64(d.state.Round) - d.owner.Round(script.HandOff{})
+		for i := range 2 {
+			d.handedOff(i, script.HandOff{Owner: d.owner.ID, Key: d.key, Round: round, Token: 9})
+		}
+		wantWon(t, "handed off", d)
+		c.wantWaiting(t, "before it is established")
+		c.cancel()
+		if c.wantError(t, "then", context.Canceled, poll.ErrNoQuorum); errors.Is(c.err, poll.ErrTaken) {
+			t.Errorf("Lock = %v, want no word of others", c.err)
 		}
 	})
 }
@@ -183,10 +210,10 @@ func TestACrowdedSlotIsLeft(t *testing.T) {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
 		}
 		p := fx.stander(permits)
-		defer p.leave()
+		defer p.leaveAll()
 		p.goTo(0, false)
 		p.goTo(1, true)
-		p.s.crowd(permits, 0)
+		p.semaphore.crowd(permits, 0)
 		p.choose(false)
 		if at := p.at(); !slices.Equal(at, []int{1, 2}) {
 			t.Errorf("it stands at slots %d, want 1 and 2", at)
@@ -198,14 +225,14 @@ func TestACrowdedSlotIsLeft(t *testing.T) {
 // of it.
 func TestWhatWasWonIsTaken(t *testing.T) {
 	const permits = 2 * maxStands
-	for what, move := range map[string]func(*stander, int){
-		"one slot too many": func(p *stander, _ int) {
+	for what, move := range map[string]func(*waiter, int){
+		"one slot too many": func(p *waiter, _ int) {
 			for range maxStands {
-				p.goTo(p.s.slots.next(permits, 0, p.at()), false)
+				p.goTo(p.semaphore.slots.next(permits, 0, p.at()), false)
 			}
 		},
-		"a slot that is less crowded": func(p *stander, won int) {
-			p.s.crowd(permits, won)
+		"a slot that is less crowded": func(p *waiter, won int) {
+			p.semaphore.crowd(permits, won)
 			p.choose(false)
 		},
 	} {
@@ -216,7 +243,7 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 					holds[slot] = fx.take(t, other, script.SlotKey("k", slot))
 				}
 				p := fx.stander(permits)
-				defer p.leave()
+				defer p.leaveAll()
 				p.goTo(0, false)
 				synctest.Wait()
 				won := p.stands[0]
