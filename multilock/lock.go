@@ -120,8 +120,10 @@ func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, er
 func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 	w := m.join(req)
 	defer m.leave(w)
-	if err := m.waitForTime(ctx, w); err != nil {
-		return nil, err
+	if !m.All.KnowsTime() {
+		if err := m.await(ctx, w, m.All.NoTime); err != nil {
+			return nil, err
+		}
 	}
 	var unsure *poll.MajorityError // why the caller could not enter its owner's hold, if it tried last
 	for {
@@ -129,7 +131,10 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 		if hold != nil {
 			return hold, nil
 		}
-		if err == nil {
+		if err == nil && !m.Clients.Admitted() {
+			if err = m.await(ctx, w, m.All.Gone); err != nil {
+				return nil, err
+			}
 			op, name := called(w.line)
 			err = m.Clients.Admit(ctx, op, name)
 		}
@@ -177,16 +182,12 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 	}
 }
 
-// waitForTime is Greet for a caller that waits: until the masters' time is known, however long that
-// takes. Meanwhile the log and the call are told why it is not.
+// await waits until nothing is lacking, however long that takes. Meanwhile the log and the call are told what is.
 //
 // Cost: nothing is sent.
-func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
-	if m.All.KnowsTime() {
-		return nil
-	}
+func (m *Masters) await(ctx context.Context, w *waiter, lacking func(op, name string) *poll.MajorityError) error {
 	return m.All.Await(ctx, func() *poll.MajorityError {
-		why := m.All.NoTime(called(w.line))
+		why := lacking(called(w.line))
 		if why == nil || why.Hopeless {
 			return why // it is no wait
 		}

@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -62,6 +63,28 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 		told("more holds are lost", 1, 1, fmt.Sprintf("holds=%d\n", holds-maxLosses))
 		if n := len(fx.m.unrenewed.lacks); n > 0 {
 			t.Errorf("%d holds are remembered that have ended, want none", n)
+		}
+	})
+}
+
+// A caller that begins to wait in an outage that has outlasted the standing of its client looks when a master changes, and
+// not again and again.
+func TestAnOutageIsWaitedFor(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		const callers = 100
+		m := fx.introduced(t)
+		unlock(t, fx.take(t, m, "k"))
+		fx.each((*redlocktest.Master).Kill)
+		time.Sleep(10 * time.Second)
+		for i := range callers {
+			begin(t, m, patient(fmt.Sprint(i)))
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		time.Sleep(30 * time.Second)
+		runtime.ReadMemStats(&after)
+		if n := (after.Mallocs - before.Mallocs) / callers; n > 5000 {
+			t.Errorf("each of them has allocated %d times", n)
 		}
 	})
 }

@@ -63,10 +63,8 @@ func (s *Sets) looking(d *Directory) *look {
 // Cost: one round trip for a client that is not established, one more if others have other terms; none else.
 func (d *Directory) Admit(ctx context.Context, op, name string) error {
 	for !d.Admitted() {
-		if d.All.Gone() {
-			if why := d.All.Unready(op, name); why != nil {
-				return why
-			}
+		if why := d.All.Gone(op, name); why != nil {
+			return why
 		}
 		l := d.sets.looking(d)
 		defer afterAwake(longestReturn, l.hurry)()

@@ -112,9 +112,13 @@ func (m *Masters) Unready(op, key string) *MajorityError {
 	return m.Lost(op, key, &b, ErrNoQuorum, nil, nil)
 }
 
-// Gone reports whether so many masters are down that no majority is left. It is false once the client is closed.
-func (m *Masters) Gone() bool {
-	return !m.Closed() && quorum.Vote(len(m.Nodes), 0, m.down()) == quorum.Lost
+// Gone says why op on key finds no majority of the masters ready, if so many are down that none is left: nil if one is, or
+// the client is closed.
+func (m *Masters) Gone(op, key string) *MajorityError {
+	if m.Closed() || quorum.Vote(len(m.Nodes), 0, m.down()) != quorum.Lost {
+		return nil
+	}
+	return m.Unready(op, key)
 }
 
 // met returns how many masters are connected, and how many are known to be down.
