@@ -45,21 +45,6 @@ func TestStrayHandOffIsReleased(t *testing.T) {
 	})
 }
 
-// A hand-off of another name than its owner is for is forged. It does not take the place of the owner's release, which a
-// master that was away is sent again.
-func TestHandOffOfAnotherName(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		fx.Master(0).Delay(time.Hour)
-		unlock(t, hold)
-		fx.m.HandedOff(0, script.HandOff{Owner: hold.Owner(), Round: 1, Token: 9, Key: "other"})
-		synctest.Wait()
-		fx.Master(0).Delay(0)
-		time.Sleep(lease / 2)
-		fx.wantNothing(t, "once the master is back", fx.m)
-	})
-}
-
 // slow takes its time with the answer of a master that is down, and notes what the others were sent by then.
 type slow struct {
 	fx    *fixture

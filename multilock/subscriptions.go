@@ -59,11 +59,10 @@ func (m *Masters) canBeTold() bool {
 // released: the release that the owner sent should come after the hand-off, but may not at a master
 // that does not let old connections be killed.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
-	switch d := m.owners.find(h.Owner); {
-	case d == nil:
-		m.releaseStray(i, h.Key, h.Owner)
-	case d.key == h.Key: // else it is forged
+	if d := m.owners.find(h.Owner); d != nil {
 		d.handedOff(i, h)
+	} else {
+		m.releaseStray(i, h.Key, h.Owner)
 	}
 }
 
