@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
@@ -118,30 +117,6 @@ func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 		if holds := m.holds(); len(holds) != 0 {
 			t.Errorf("%d holds after Unlock, want none", len(holds))
 		}
-	})
-}
-
-// A lock that was won is an operation under way, which Close waits for, until it is a hold, which Close
-// finds.
-func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		req := request("k")
-		d := fx.m.tryLater(&req)
-		d.start()
-		wantWon(t, "a free lock", d)
-		over := make(chan struct{})
-		go func() {
-			fx.m.All.Settle()
-			close(over)
-		}()
-		synctest.Wait()
-		if poll.IsClosed(over) {
-			t.Error("nothing is under way, and there is no hold yet")
-		}
-		hold, err := fx.m.tried(t.Context(), &req, d)
-		check.OK(t, err)
-		<-over
-		unlock(t, hold)
 	})
 }
 

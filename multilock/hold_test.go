@@ -46,68 +46,6 @@ func TestUnlockOfOneEntryFindsTheHoldLost(t *testing.T) {
 	})
 }
 
-// A master that never had the hold lacked it, like one that forgot it: Unlock counts both.
-func TestUnlockCountsMastersThatNeverHadIt(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.Master(2).Kill()
-		time.Sleep(time.Second)
-		hold := fx.take(t, fx.m, "k")
-		fx.Master(1).Del("k")
-		if err := hold.Unlock(t.Context(), entryOf(hold)); !errors.Is(err, poll.ErrLost) {
-			t.Errorf("Unlock of what one master of three had = %v, want ErrLost", err)
-		}
-	})
-}
-
-// Two holds that are joined have the larger token, and so does a master that a renewal heals: or the last of those that
-// the client has for what it keeps.
-func TestJoinedTokenIsHealed(t *testing.T) {
-	for name, ahead := range map[string]int64{"below what is kept": -1, "of those kept": attempt.Range / 2, "beyond": 2 * attempt.Range} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				fx.m.Keep(lease)
-				synctest.Wait()
-				second := newFixture(t, 3, 0)
-				a := fx.take(t, fx.m, "k")
-				second.each(func(m *redlocktest.Master) { m.Set("redlock_fence:{k}", fmt.Sprint(a.Token()+ahead-1)) })
-				b := second.take(t, second.m, "k")
-				token, last := max(a.Token(), b.Token()), a.Token()+attempt.Range-1
-				if err := Join(t.Context(), a, b); err != nil || a.Token() != token || b.Token() != token {
-					t.Errorf("Join = %v with tokens %d and %d, want %d for both", err, a.Token(), b.Token(), token)
-				}
-				heals := func(fx *fixture, h *Hold, want int64) {
-					t.Helper()
-					fx.Master(0).FlushAll()
-					check.OK(t, h.Extend(t.Context(), entryOf(h), lease))
-					synctest.Wait()
-					check.Equal(t, fx.Master(0).Get("redlock_fence:{k}"), fmt.Sprint(want), "counter of a master that was flushed")
-					unlock(t, h)
-				}
-				heals(fx, a, max(token, last))
-				heals(second, b, token)
-			})
-		})
-	}
-}
-
-// A master that lacks the hold does not raise its counter for it, and is none of those that agree on a token.
-func TestJoinNeedsAMajority(t *testing.T) {
-	for lost, want := range []error{nil, nil, poll.ErrNoQuorum} {
-		inBubble(t, 3, func(t *testing.T, fx *fixture) {
-			second := newFixture(t, 3, 0)
-			second.each(func(m *redlocktest.Master) { m.Set("redlock_fence:{k}", "7000000000000000") })
-			a, b := fx.take(t, fx.m, "k"), second.take(t, second.m, "k")
-			before := a.Token()
-			for i := range lost {
-				fx.Master(i).Del("k")
-			}
-			if err := Join(t.Context(), a, b); !errors.Is(err, want) || (a.Token() == before) != (want != nil) {
-				t.Errorf("Join with %d of three masters without the hold = %v, and its token was %d, and is %d; want %v", lost, err, before, a.Token(), want)
-			}
-		})
-	}
-}
-
 // Two holds that are joined have the larger token, and are lost together. One whose other half has ended
 // is not joined with the next.
 func TestJoin(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,48 +115,26 @@ func (fx *fixture) wantKeptOrHeld(t *testing.T, hold, next *Hold) {
 	}
 }
 
-// What is kept while a renewal of it is still to be sent is released behind that. The answers to one
-// that was sent are nothing to the hold that takes the lock over.
+// The answers to a renewal that was sent for what is kept by now are nothing to the hold that takes the lock over.
 func TestKeptBesideARenewal(t *testing.T) {
-	t.Run("made", func(t *testing.T) {
-		inBubble(t, 3, func(t *testing.T, fx *fixture) {
-			m, gate := fx.gated(t, 0)
-			m.Keep(lease / 2)
-			synctest.Wait()
-			hold, err := m.Lock(t.Context(), watched())
-			check.OK(t, err)
-			synctest.Wait()
-			open := gate.shut()
-			go m.renew(lease, []*driver{hold.d})
-			synctest.Wait()
-			go unlock(t, hold)
-			synctest.Wait()
-			go m.Wanted(0, "k", hold.Owner())
-			synctest.Wait()
-			open()
-			fx.wantNothing(t, "then", m)
-		})
-	})
-	t.Run("sent", func(t *testing.T) {
-		keeping(t, func(t *testing.T, fx *fixture) {
-			hold := fx.lock(t, watched())
-			synctest.Wait()
-			fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-			told, e := make(chan error, 1), entryOf(hold)
-			go func() { told <- hold.Extend(context.Background(), e, lease) }()
-			synctest.Wait()
-			unlock(t, hold)
-			next := fx.lock(t, watched())
-			if err := <-told; !errors.Is(err, poll.ErrNotHeld) {
-				t.Errorf("Extend of what was unlocked meanwhile = %v, want ErrNotHeld", err)
-			}
-			if next.Owner() != hold.Owner() || next.Check() != nil {
-				t.Errorf("the next hold: %s, %v, want what %s has left", next.Owner(), next.Check(), hold.Owner())
-			}
-			time.Sleep(time.Second)
-			unlock(t, next)
-			fx.wantKept(t, next)
-		})
+	keeping(t, func(t *testing.T, fx *fixture) {
+		hold := fx.lock(t, watched())
+		synctest.Wait()
+		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		told, e := make(chan error, 1), entryOf(hold)
+		go func() { told <- hold.Extend(context.Background(), e, lease) }()
+		synctest.Wait()
+		unlock(t, hold)
+		next := fx.lock(t, watched())
+		if err := <-told; !errors.Is(err, poll.ErrNotHeld) {
+			t.Errorf("Extend of what was unlocked meanwhile = %v, want ErrNotHeld", err)
+		}
+		if next.Owner() != hold.Owner() || next.Check() != nil {
+			t.Errorf("the next hold: %s, %v, want what %s has left", next.Owner(), next.Check(), hold.Owner())
+		}
+		time.Sleep(time.Second)
+		unlock(t, next)
+		fx.wantKept(t, next)
 	})
 }
 
@@ -187,27 +164,6 @@ func TestNotKeptAfterADoubt(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The subscriptions break at the last moment before a lock is kept.
-func TestNotKeptByTheDeaf(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
-		req := watched()
-		hold, e := fx.lock(t, req), req.Entry.(*entry)
-		synctest.Wait()
-		fx.m.mu.Lock()
-		done := make(chan error, 1)
-		go func() { done <- hold.Unlock(context.Background(), e) }()
-		for range 10_000 { // it comes to where it waits for mu
-			runtime.Gosched()
-		}
-		fx.m.subs.work.Store(0)
-		fx.m.mu.Unlock()
-		if err := <-done; err != nil {
-			t.Errorf("Unlock = %v", err)
-		}
-		fx.wantNothing(t, "then", fx.m)
-	})
 }
 
 // A master that is doubted while what was won has yet to become a hold of its caller is doubted by that hold: it is

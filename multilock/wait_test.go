@@ -187,38 +187,6 @@ func TestRedissonsChannelIsLeft(t *testing.T) {
 	}
 }
 
-// A client that hears of no hand-off is served in its turn all the same: it is handed the lock, and finds it
-// when it asks. Whoever comes later waits.
-func TestDeafClientIsServedInItsTurn(t *testing.T) {
-	for name, req := range map[string]Request{
-		"lock":   {},
-		"reader": {Shared: true},
-		"permit": {Permits: 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				wants := func(req Request) Request {
-					all := patient("k")
-					all.Shared, all.Permits = req.Shared, req.Permits
-					return all
-				}
-				holder := begin(t, fx.m, wants(Request{Permits: req.Permits})).wantHold(t, "the first")
-				deaf := fx.another(t)
-				deaf.subs.begin.Do(func() {}) // and nothing comes of it
-				first := begin(t, deaf, wants(req))
-				time.Sleep(time.Second)
-				second := begin(t, fx.another(t), wants(Request{Permits: req.Permits}))
-				time.Sleep(time.Second)
-				unlock(t, holder)
-				time.Sleep(firstLease + 100*time.Millisecond)
-				second.wantWaiting(t, "behind the deaf one")
-				unlock(t, first.wantHold(t, "when it had time to ask"))
-				unlock(t, second.wantHold(t, "after the deaf one"))
-			})
-		})
-	}
-}
-
 // The first caller of a client that waits is in the queue before the client is subscribed. It keeps its place:
 // what is handed off to it meanwhile it finds when it asks.
 func TestFirstToWaitKeepsItsPlace(t *testing.T) {
