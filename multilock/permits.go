@@ -62,12 +62,14 @@ func (s *nextSlot) start(semaphore string, permits int) int {
 // freed notes that the client gave the slot of d back.
 func (s *nextSlot) freed(d *driver) {
 	semaphore, slot := script.SlotOf(d.key)
+	one := givenSlot{semaphore, slot}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.given = slices.DeleteFunc(s.given, func(before givenSlot) bool { return before == one })
 	if len(s.given) == maxBids {
 		s.given = slices.Delete(s.given, 0, 1)
 	}
-	s.given = append(s.given, givenSlot{semaphore, slot})
+	s.given = append(s.given, one)
 }
 
 // at returns the request of a permit as that of one slot.

@@ -99,6 +99,17 @@ func TestSlotIsFreed(t *testing.T) {
 	}
 }
 
+// TestCallersBeginAtDifferentSlots: also where the client gave a slot back twice, which a look had found for it in between.
+func TestCallersBeginAtDifferentSlots(t *testing.T) {
+	s := nextSlot{other: 4}
+	for _, slot := range []int{3, 2, 3} {
+		s.freed(&driver{key: script.SlotKey("k", slot)})
+	}
+	for _, want := range []int{3, 2, 5} {
+		check.Equal(t, s.start("k", 8), want, "begins at slot")
+	}
+}
+
 // TestSomeFollow: of those who wait, three or so follow a hint, whosever clients they are of; all of few do.
 func TestSomeFollow(t *testing.T) {
 	for waiters, want := range map[int]int{0: 1000, 2: 1000, 3: 1000, 30: 100, 300: 10} {
