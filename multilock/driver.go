@@ -59,7 +59,10 @@ type driver struct {
 func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan struct{}) *driver {
 	d := &driver{
 		m: m, key: key, since: micros(since), decided: told,
-		ballot: poll.Ballot{N: len(m.All.Nodes)}, renewal: renewal{index: unscheduled}, trace: req.trace.attempt(),
+		ballot: poll.Ballot{N: len(m.All.Nodes)}, renewal: renewal{index: unscheduled},
+	}
+	if req.trace != nil {
+		d.trace = &attemptTrace{call: req.trace, ahead: -1}
 	}
 	_, d.slot = script.SlotOf(key)
 	d.state.Want = attempt.Want{

@@ -74,7 +74,9 @@ func (d *driver) renewLocked(ev *attempt.Event, what redlocktrace.Renewal) *roun
 	if d.state.Want.Shared && d.owner.Mode == script.Exclusive {
 		d.owner = d.owner.AsReader()
 	}
-	r.told = d.traceRenewalLocked(what)
+	if d.m.trace != nil {
+		r.trace = &roundTrace{renewal: what, sent: time.Now(), left: d.m.left(d.state.Until)}
+	}
 	return r
 }
 

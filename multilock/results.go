@@ -130,8 +130,8 @@ func (r *round) failedLocked() {
 		_, name := called(d.key)
 		r.err = d.m.All.Lost(r.op, name, &r.ballot, state, nil, nil)
 	}
-	if r.told != nil {
-		r.told.settledLocked(r)
+	if r.command == attempt.Extend && r.trace != nil {
+		r.trace.settledLocked(r)
 	}
 	if h := d.hold; h != nil && (r.err == nil || r.due) {
 		h.failed = r.err

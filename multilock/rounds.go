@@ -31,7 +31,6 @@ type round struct {
 	err    *poll.MajorityError // why it was not confirmed, of a renewal and of a hold count
 	done   chan struct{}       // closed when it is settled, nil: nobody waits for it
 	ends   *Hold               // that a release follows, nil: nobody had it
-	told   *renewalTrace       // nil: it is not traced
 	next   *round              // that a release enters into the queue, nil if none is
 	healed Set                 // masters where a renewal has set the hold again
 }
@@ -148,7 +147,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		d.m.releaseStray(i, d.key, a.Holder)
 	}
 	d.mu.Lock()
-	if r.trace != nil {
+	if r.trace != nil && r.command != attempt.Extend {
 		r.trace.voted(i, a)
 	}
 	if !asks {
