@@ -148,6 +148,12 @@ func number(f *node.Facts, name string) (int64, bool) {
 	return max(n, 0), err == nil
 }
 
+// span is number for a duration in such units, as far as there are any that long.
+func span(f *node.Facts, name string, unit time.Duration) (time.Duration, bool) {
+	n, known := number(f, name)
+	return time.Duration(min(n, int64(math.MaxInt64/unit))) * unit, known
+}
+
 // percent returns which share of a whole is used, in whole percent. A master may say any numbers, so these need not
 // fit into an integer.
 func percent(used, whole int64) float64 { return math.Floor(100 * float64(used) / float64(whole)) }

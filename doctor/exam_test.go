@@ -179,6 +179,7 @@ func TestFindings(t *testing.T) {
 
 		{"guarded", func(f *node.Facts) { f.Guard = 20 * time.Second; f.Info["uptime_in_seconds"] = "11" }, "guard", Warning, "restarted 11s ago, and grants nothing for another 20s", "wait"},
 		{"guarded, and its clock was set back", func(f *node.Facts) { f.Guard = 20 * time.Second; f.Info["uptime_in_seconds"] = "-300" }, "guard", Warning, "restarted 0s ago, and grants nothing for another 20s", "wait"},
+		{"guarded, and older than there is", func(f *node.Facts) { f.Guard = 20 * time.Second; f.Info["uptime_in_seconds"] = "9223372036854775807" }, "guard", Warning, "restarted 2562047h47m16s ago", "wait"},
 		{"promoted", func(f *node.Facts) { f.Guard, f.Promoted = 20*time.Second, true }, "guard", Warning, "was promoted", ""},
 		{"age unknown", func(f *node.Facts) { f.Guard, f.Info = 2*never, nil }, "guard", Warning, "does not say how long", "permit INFO"},
 		{"run id unknown", func(f *node.Facts) { f.Guard = 2 * never; delete(f.Info, "run_id") }, "guard", Warning, "does not say how long", "permit INFO"},
@@ -254,6 +255,7 @@ func TestFindings(t *testing.T) {
 		{"slow scripts", func(f *node.Facts) { f.Scripts = []time.Duration{time.Second} }, "script-latency", Warning, "up to 999ms longer", "see what else"},
 		{"slow commands", func(f *node.Facts) { f.Slow = node.SlowCommand{Command: "KEYS", Took: time.Second} }, "slow-commands", Warning, "KEYS took 1s", "SLOWLOG"},
 		{"slow fork", info("latest_fork_usec", "400000"), "fork", Warning, "took 400ms", "fewer"},
+		{"fork longer than there is", info("latest_fork_usec", "9223372036854775807"), "fork", Warning, "took 2562047h47m16", "fewer"},
 		{"idle timeout", set("timeout", "10"), "idle-timeout", Warning, "timeout is 10 s", "CONFIG SET timeout 0"},
 		{"many clients", info("connected_clients", "9000"), "max-clients", Warning, "9000 clients of 10000", "raise"},
 		{"more clients than there are", info("connected_clients", "100000000000000000"), "max-clients", Warning, "of 10000 that", "raise"},

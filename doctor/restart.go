@@ -9,7 +9,7 @@ import (
 )
 
 func (e *exam) guard(f *node.Facts) {
-	uptime, known := number(f, "uptime_in_seconds")
+	age, known := span(f, "uptime_in_seconds", time.Second)
 	switch {
 	case f.Err != nil || f.Guard <= 0:
 	case !known || f.Guard > never:
@@ -20,7 +20,7 @@ func (e *exam) guard(f *node.Facts) {
 			"was promoted from a replica and may lack locks, so it grants nothing to a client that starts now for %s", about(f.Guard))
 	default:
 		e.note(f, "guard", Warning, "wait, also before you restart another master",
-			"restarted %s ago, and grants nothing for another %s", about(time.Duration(uptime)*time.Second), about(f.Guard))
+			"restarted %s ago, and grants nothing for another %s", about(age), about(f.Guard))
 	}
 }
 

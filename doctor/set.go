@@ -169,8 +169,8 @@ func (e *exam) own(uses []use) *terms.Terms {
 		if len(e.cfg.Masters) > 0 {
 			m.Address = terms.Address(f.Name, host)
 		}
-		up, known := number(f, "uptime_in_seconds")
-		m.Young = known && time.Duration(up)*time.Second < restartedLately
+		age, known := span(f, "uptime_in_seconds", time.Second)
+		m.Young = known && age < restartedLately
 		own.Masters = append(own.Masters, m)
 	}
 	for _, u := range uses {

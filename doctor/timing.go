@@ -144,8 +144,7 @@ func (e *exam) slowCommands(f *node.Facts) {
 }
 
 func (e *exam) fork(f *node.Facts) {
-	us, _ := number(f, "latest_fork_usec")
-	if took := time.Duration(us) * time.Microsecond; took >= e.cfg.NodeTimeout/2 {
+	if took, _ := span(f, "latest_fork_usec", time.Microsecond); took >= e.cfg.NodeTimeout/2 {
 		e.note(f, "fork", Warning, "fewer snapshots and AOF rewrites, or less data beside the locks",
 			"its last fork took %s, in which it answered nobody, and NodeTimeout is %s", about(took), about(e.cfg.NodeTimeout))
 	}
