@@ -38,6 +38,7 @@ type callTrace struct {
 	tries   int        // of all its contests
 	rounds  int
 	raises  int
+	owners  []string // of its last few tries
 }
 
 // startCall begins the trace of a call. It is nil when the client is not traced, or closed: Close
@@ -168,6 +169,9 @@ func (t *callTrace) nextTry() int {
 func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrace {
 	t.mu.Lock()
 	t.rounds++
+	if !slices.Contains(t.owners, e.Owner) {
+		t.owners = append(t.owners[max(0, len(t.owners)-3):], e.Owner)
+	}
 	if r.Ask == redlocktrace.AskRaise {
 		t.raises++
 		r.Number = t.raises
@@ -186,7 +190,13 @@ func (r *roundTrace) voted(i int, a script.Answer) {
 		Token: a.Token, Slot: r.slot, Took: now.Sub(r.sent),
 	}
 	if a.Outcome == script.Refused {
-		e.Holder, e.Left, e.Ahead = a.Holder, a.Left, a.Rank
+		e.Ahead = a.Rank
+		t.mu.Lock()
+		own := slices.Contains(t.owners, a.Holder) // a try before, which is given back behind this ask
+		t.mu.Unlock()
+		if !own {
+			e.Holder, e.Left = a.Holder, a.Left
+		}
 	}
 	if a.Outcome != script.Done {
 		e.Err = a.Why()
@@ -233,9 +243,12 @@ func (t *callTrace) hold() *holdTrace {
 	return &holdTrace{call: t, since: time.Now()}
 }
 
-// aboutLocked says which hold an event is about.
+// aboutLocked says which hold an event is about. One with a fixed lease is renewed while its caller waits for another
+// name, or somebody has entered it.
 func (h *Hold) aboutLocked() redlocktrace.Hold {
-	return redlocktrace.Hold{Call: h.trace.call.about, Owner: h.d.owner.ID, Token: h.token, Slot: h.Slot()}
+	call := h.trace.call.about
+	call.Watch = call.Watch || h.d.state.Watched
+	return redlocktrace.Hold{Call: call, Owner: h.d.owner.ID, Token: h.token, Slot: h.Slot()}
 }
 
 // endedLocked tells that h has ended.

@@ -1,6 +1,7 @@
 package otelredlock
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 // TestEnds: each way in which a hold ends is counted, and a loss is an error.
 func TestEnds(t *testing.T) {
-	for end, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		act  func(*testing.T, *lab)
 		loss bool
 	}{
@@ -32,6 +33,13 @@ func TestEnds(t *testing.T) {
 			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
 			time.Sleep(time.Minute)
 		}},
+		"expired as its caller waits for another name": {loss: true, act: func(t *testing.T, l *lab) {
+			l.lock(t.Context(), newLab(t, l.fleet, Config{}).open(redlock.Config{}), "b")
+			go l.open(redlock.Config{}).LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(10*time.Second))
+			time.Sleep(30 * time.Second)
+			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
+			time.Sleep(time.Minute)
+		}},
 		"lost": {loss: true, act: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			l.lock(t.Context(), c, "a")
@@ -43,7 +51,8 @@ func TestEnds(t *testing.T) {
 			time.Sleep(time.Minute)
 		}},
 	} {
-		t.Run(end, func(t *testing.T) {
+		end, _, _ := strings.Cut(name, " ")
+		t.Run(name, func(t *testing.T) {
 			bubble(t, Config{}, func(t *testing.T, l *lab) {
 				tt.act(t, l)
 				synctest.Wait()

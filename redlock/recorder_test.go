@@ -114,7 +114,11 @@ func line(e any) string {
 		if e.Vote == redlocktrace.VoteHandedOff {
 			return call(e.Call, "handed off %d.%d by %s", e.Try, e.Number, place(e.Master))
 		}
-		return call(e.Call, "%s %s %s", round(e.Round), place(e.Master), e.Vote)
+		by := ""
+		if strings.HasPrefix(e.Holder, e.Client) {
+			by = " by its own client"
+		}
+		return call(e.Call, "%s %s %s%s", round(e.Round), place(e.Master), e.Vote, by)
 	case redlocktrace.Decided:
 		back := ""
 		if len(e.Released) > 0 {

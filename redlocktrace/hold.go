@@ -2,7 +2,8 @@ package redlocktrace
 
 import "time"
 
-// Hold says which hold an event is about: its Call is the one that got it.
+// Hold says which hold an event is about: its Call is the one that got it. Watch is set there as long as the hold is
+// renewed, also a fixed lease, while LockAll waits for another name or somebody has entered it.
 type Hold struct {
 	Call
 	Owner string
