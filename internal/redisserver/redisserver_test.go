@@ -2,6 +2,7 @@ package redisserver_test
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 
@@ -16,6 +17,22 @@ func TestFind(t *testing.T) {
 	out, err := redisserver.Command(path, "--version").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "erver v=") {
 		t.Errorf("%s --version: %v\n%s", path, err, out)
+	}
+}
+
+// TestPortTaken: somebody else has the port that was chosen by the time the server wants it.
+func TestPortTaken(t *testing.T) {
+	var chosen []string
+	port, _ := redisserver.Start(t, func(port, _ string) []string {
+		if chosen = append(chosen, port); len(chosen) == 1 {
+			listener, err := net.Listen("tcp", "127.0.0.1:"+port)
+			check.OK(t, err)
+			t.Cleanup(func() { listener.Close() })
+		}
+		return nil
+	})
+	if len(chosen) != 2 || port != chosen[1] {
+		t.Errorf("the server has port %s of %v, want the second of two", port, chosen)
 	}
 }
 

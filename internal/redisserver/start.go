@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,13 +25,22 @@ type Server struct {
 
 // Run starts a redis-server that stores nothing on disk, and returns when it is up, or when ctx ends. args returns
 // further arguments; it may be nil, as may attr. A Sentinel (--sentinel) does as well.
-func Run(ctx context.Context, attr *syscall.SysProcAttr, args func(port, dir string) []string) (_ *Server, err error) {
+func Run(ctx context.Context, attr *syscall.SysProcAttr, args func(port, dir string) []string) (*Server, error) {
 	program, err := Find()
 	if err != nil {
 		return nil, err
 	}
 	// The system chooses a port that is free, and may give it to somebody else before Redis has it. Redis
 	// then says so and ends.
+	for tries := 1; ; tries++ {
+		s, err := run(ctx, program, attr, args)
+		if err == nil || tries == 5 || !strings.Contains(err.Error(), "already in use") {
+			return s, err
+		}
+	}
+}
+
+func run(ctx context.Context, program string, attr *syscall.SysProcAttr, args func(port, dir string) []string) (_ *Server, err error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
