@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
@@ -22,12 +23,9 @@ import (
 type record struct {
 	mu        sync.Mutex
 	events    []history.Event
-	registers map[string]*simRegister
+	registers *register.Registers
 	replay    string // the command that runs the seed again
 }
-
-// simRegister is a fenced register, and one beside it that looks at no token.
-type simRegister struct{ token, value, plain int64 }
 
 // begin records what is set up.
 func (s *sim) begin(replay string) {
@@ -42,7 +40,7 @@ func (s *sim) begin(replay string) {
 			run.Masters = append(run.Masters, m.Name())
 		}
 	}
-	s.registers = make(map[string]*simRegister)
+	s.registers = register.New(s.addLocked)
 	s.add(history.Event{What: history.RunBegan, Run: run})
 }
 
@@ -169,59 +167,39 @@ func (s *sim) alive(c *simClient, h *simHeld) bool {
 // write reads the registers of a hold, which are some milliseconds away, and unless it is a reader's adds
 // one to each.
 func (s *sim) write(c *caller, h *simHeld) {
-	key := (&history.Hold{Event: s.about(history.Granted, h)}).Key()
-	for _, fenced := range []bool{true, false} {
-		reading, writing := history.PlainReading, history.PlainWriting
-		if fenced {
-			reading, writing = history.Reading, history.Writing
+	for _, do := range []struct{ read, write history.Do }{
+		{history.Reading, history.Writing}, {history.PlainReading, history.PlainWriting},
+	} {
+		base := s.access(c, h, do.read, 0, 0)
+		if !h.Shared() && s.alive(c.c, h) {
+			s.access(c, h, do.write, base, base+1)
+			s.alive(c.c, h)
 		}
-		var base int64
-		about := history.Event{Do: reading, Hold: h.number, Names: []string{key}, Token: h.Token()}
-		s.access(c, about, func(r *simRegister, back *history.Event) {
-			if back.Value = r.plain; fenced {
-				back.Value, back.Token = r.value, r.token
-			}
-			base = back.Value
-		})
-		if h.Shared() || !s.alive(c.c, h) {
-			continue
-		}
-		about.Do, about.Base, about.Value = writing, base, base+1
-		s.access(c, about, func(r *simRegister, back *history.Event) {
-			did := history.Event{
-				What: history.Accepted, Who: c.c.who, Do: writing, Hold: h.number, Name: key,
-				Token: about.Token, Base: about.Base, Value: about.Value,
-			}
-			switch {
-			case !fenced:
-				r.plain = about.Value
-			case about.Token < r.token:
-				did.What, back.Err = history.Refused, history.Stale
-			default:
-				r.token, r.value = about.Token, about.Value
-			}
-			s.addLocked(did)
-		})
-		s.alive(c.c, h)
 	}
 }
 
-// access calls a register, which does f. A process that was killed calls nobody.
-func (s *sim) access(c *caller, e history.Event, f func(r *simRegister, back *history.Event)) {
+// access calls a register of a hold, and returns what it read. A process that was killed calls nobody.
+func (s *sim) access(c *caller, h *simHeld, do history.Do, base, value int64) (read int64) {
 	if s.vanished(c.c) {
-		return
+		return 0
 	}
+	r := register.Request{
+		Do: do, Who: c.c.who, Hold: h.number, Name: (&history.Hold{Event: s.about(history.Granted, h)}).Key(),
+		Token: h.Token(), Base: base, Value: value,
+	}
+	e := history.Event{Do: do, Hold: r.Hold, Names: []string{r.Name}, Token: r.Token, Base: base, Value: value}
 	_ = s.call(c.c, e, func(_ int, back *history.Event) error {
 		time.Sleep(c.upTo(4 * time.Millisecond))
 		s.mu.Lock()
-		if s.registers[e.Names[0]] == nil {
-			s.registers[e.Names[0]] = new(simRegister)
-		}
-		f(s.registers[e.Names[0]], back)
+		reply := s.registers.Do(r)
 		s.mu.Unlock()
+		if read, back.Value = reply.Value, reply.Value; reply.Stale {
+			back.Err = history.Stale
+		}
 		time.Sleep(c.upTo(4 * time.Millisecond))
 		return nil
 	})
+	return read
 }
 
 // judge checks the history. That of a seed that fails is kept, with a picture.

@@ -1,7 +1,8 @@
 // Package register is what locks protect: one register for each name that refuses writes with smaller
 // fencing tokens than it has seen, and one that takes every write.
 //
-// A [Server] keeps the registers of a run, and records what it did with each write. A [Client] asks it, over HTTP.
+// [Registers] are those of a run, and record what they did with each write. A [Server] has some for processes, whose
+// [Client] asks it over HTTP.
 //
 // # Concurrency
 //
@@ -53,15 +54,24 @@ type Reply struct {
 	Stale        bool // the write was refused
 }
 
-// Server keeps the registers.
-type Server struct {
-	http   http.Server
-	addr   string
-	record *history.Recorder
-
-	mu     sync.Mutex
+// Registers are the registers themselves. They carry out one request at a time.
+type Registers struct {
+	record func(history.Event)
 	values map[register]Reply
-	closed bool
+}
+
+// New returns registers that have record note an Accepted or Refused for each write, in the order in which they carry
+// them out.
+func New(record func(history.Event)) *Registers { return &Registers{record, map[register]Reply{}} }
+
+// Server keeps registers for clients.
+type Server struct {
+	http http.Server
+	addr string
+
+	mu        sync.Mutex
+	registers *Registers
+	closed    bool
 }
 
 // register is the name of one of the registers.
@@ -70,10 +80,9 @@ type register struct {
 	plain bool
 }
 
-// Serve answers clients that connect to l, which Close closes. It records an Accepted or Refused for each
-// write, in the order in which it carried them out.
+// Serve answers clients that connect to l, which Close closes.
 func Serve(l net.Listener, record *history.Recorder) *Server {
-	s := &Server{addr: l.Addr().String(), record: record, values: map[register]Reply{}}
+	s := &Server{addr: l.Addr().String(), registers: New(record.Add)}
 	s.http.Handler = http.HandlerFunc(s.answer)
 	go func() { _ = s.http.Serve(l) }() // until Close
 	return s
@@ -102,13 +111,13 @@ func (s *Server) answer(w http.ResponseWriter, asked *http.Request) {
 	if s.closed {
 		panic(http.ErrAbortHandler)
 	}
-	_ = json.NewEncoder(w).Encode(s.do(r)) // it is short, so a client that does not read it holds up nobody
+	_ = json.NewEncoder(w).Encode(s.registers.Do(r)) // it is short, so a client that does not read it holds up nobody
 }
 
-// do carries out a request. s.mu is held.
-func (s *Server) do(r Request) Reply {
+// Do carries out a request.
+func (rs *Registers) Do(r Request) Reply {
 	at := register{r.Name, r.Do == history.PlainWriting || r.Do == history.PlainReading}
-	reply := s.values[at]
+	reply := rs.values[at]
 	if r.Do == history.Reading || r.Do == history.PlainReading {
 		return reply
 	}
@@ -119,9 +128,9 @@ func (s *Server) do(r Request) Reply {
 	if !at.plain && r.Token < reply.Token {
 		did.What, reply.Stale = history.Refused, true
 	} else {
-		s.values[at] = Reply{Value: r.Value, Token: r.Token}
+		rs.values[at] = Reply{Value: r.Value, Token: r.Token}
 	}
-	s.record.Add(did)
+	rs.record(did)
 	return reply
 }
 
