@@ -18,7 +18,7 @@
 //
 //	fleet      Redis masters in containers, and the harm that can be done to each
 //	wire       the network from one client to one master: a proxy
-//	client     the client process of this library; peers are those of others
+//	client     the client process
 //	workload   what a client process does, and what it records
 //	register   what the locks protect: a server that looks at tokens, or does not
 //	skew       builds programs whose wall clock is off

@@ -12,7 +12,6 @@ import (
 
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/check"
-	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 	"example.com/redlock/redlock"
@@ -34,7 +33,7 @@ func newLocker(t *testing.T) (*locker, *redlocktest.Fleet) {
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, fleet := newLocker(t)
-		ctx := l.WithOwner(t.Context())
+		ctx := redlock.WithOwner(t.Context())
 		holds, _, err := l.Ask(ctx, history.Lock, []string{"a"}, 0, 0)
 		check.OK(t, err)
 		h := holds[0]
@@ -83,7 +82,7 @@ func TestQueue(t *testing.T) {
 			in, input := io.Pipe()
 			running.Go(func() {
 				cfg := workload.Config{Who: who, Seed: uint64(i), Lease: lease, MaxLease: lease, Callers: 4, Think: lease / 2}
-				if err := workload.Run(cfg, open, failure.Of, history.NewRecorder(&outs[i], who, now), in); err != nil {
+				if err := workload.Run(cfg, open, history.NewRecorder(&outs[i], who, now), in); err != nil {
 					t.Error(err)
 				}
 			})

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"example.com/redlock/integration/workload"
-	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktrace"
 )
 
-func main() { workload.Main(open, failure.Of) }
+func main() { workload.Main(open) }
 
 // locker is package redlock as a library on trial.
 type locker struct {
@@ -76,27 +75,6 @@ func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease t
 		slot = h.Slot() + 1
 	}
 	return []workload.Hold{&hold{h, l, slot}}, nil, nil
-}
-
-func (l *locker) WithOwner(ctx context.Context) context.Context { return redlock.WithOwner(ctx) }
-
-// MayFail reports whether the documentation of a method has such an error.
-func (l *locker) MayFail(do history.Do, as history.Failure) bool {
-	if as == history.Ended || as == history.Closed {
-		return true // if they have, which package workload checks
-	}
-	switch do {
-	case history.Lock, history.LockFor, history.LockAll, history.RLock, history.Acquire:
-		return false // an outage that does not pass by itself is not among the faults of a trial
-	case history.TryLock, history.TryRLock, history.TryAcquire:
-		return as == history.Taken || as == history.NoQuorum
-	case history.Enter:
-		// The context is the hold's, which ends with the loss as its cause.
-		return as == history.Upgrade || as == history.NoLock || as == history.NoQuorum
-	case history.Extend, history.Downgrade, history.Unlock, history.Leave:
-		return as == history.NoLock || as == history.NoQuorum
-	}
-	return do == history.CloseClient && as == history.NoQuorum
 }
 
 // hold is a lock, or a permit.

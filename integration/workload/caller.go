@@ -8,6 +8,7 @@ import (
 
 	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/history"
+	"example.com/redlock/redlock"
 )
 
 // caller is a goroutine that takes locks.
@@ -56,7 +57,7 @@ func (c *caller) lineUp(waits context.Context) {
 func (c *caller) visit(waits context.Context) {
 	c.tree = nil
 	if c.chance(50) {
-		c.tree = c.locker.WithOwner(waits)
+		c.tree = redlock.WithOwner(waits)
 		waits = c.tree
 	}
 	do := c.kind()

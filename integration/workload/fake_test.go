@@ -10,32 +10,19 @@ import (
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
+	"example.com/redlock/redlock"
 )
 
 // Errors of the fake library.
 var (
-	errTaken   = errors.New("taken")
-	errLost    = errors.New("lost")
-	errNotHeld = errors.New("not held")
+	errTaken   = redlock.ErrTaken
+	errLost    = redlock.ErrLost
+	errNotHeld = redlock.ErrNotHeld
+	errClosed  = redlock.ErrClosed
 	errOdd     = errors.New("odd")
 )
 
-func classify(err error) history.Failure {
-	for known, as := range map[error]history.Failure{
-		errTaken: history.Taken, errLost: history.NoLock, errNotHeld: history.NotHeld,
-		context.Canceled: history.Ended, context.DeadlineExceeded: history.Ended, errClosed: history.Closed,
-	} {
-		if errors.Is(err, known) {
-			return as
-		}
-	}
-	return history.Unknown
-}
-
-var errClosed = errors.New("closed")
-
-// fake is a library whose only call is lock. It says which errors it has: of Try calls, that the lock is taken,
-// and of Extend and Unlock, that it is lost.
+// fake is a library whose only call is lock.
 type fake struct {
 	lock      func(ctx context.Context, name string) (Hold, error)
 	unlockAll func() error
@@ -56,18 +43,7 @@ func (f *fake) Ask(ctx context.Context, _ history.Do, names []string, _ time.Dur
 	return holds, func(context.Context) error { return f.unlockAll() }, nil
 }
 
-func (f *fake) WithOwner(ctx context.Context) context.Context { return ctx }
-func (f *fake) Close() error                                  { return nil }
-
-func (f *fake) MayFail(do history.Do, as history.Failure) bool {
-	switch as {
-	case history.Taken:
-		return do == history.TryLock
-	case history.NoLock:
-		return do == history.Unlock || do == history.Extend || do == history.Leave
-	}
-	return as == history.Ended || as == history.Closed
-}
+func (f *fake) Close() error { return nil }
 
 // fakeHold is a hold of the fake library. What is nil does nothing. Without a context of its own, it ends with
 // its validity, and with Unlock.
@@ -125,7 +101,7 @@ func newFixture(t *testing.T, l Locker) *fixture {
 	start := time.Now()
 	rec := history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Second })
 	cfg := Config{Who: "c1", Lease: time.Second, MaxLease: 2 * time.Second, Callers: 2, Think: 50 * time.Millisecond}
-	f.process = &process{cfg: cfg, locker: l, classify: classify, rec: rec, ending: f.ending}
+	f.process = &process{cfg: cfg, locker: l, rec: rec, ending: f.ending}
 	t.Cleanup(f.watchers.Wait) // holds end with their validity
 	return f
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 )
 
@@ -81,7 +82,7 @@ func (hd *held) lost(by *handle, at time.Duration) {
 	hd.told = true
 	cause := context.Cause(by.Context())
 	e := hd.event(history.Lost)
-	e.At, e.Until, e.Err, e.Text = at, hd.until(by), hd.classify(cause), cause.Error()
+	e.At, e.Until, e.Err, e.Text = at, hd.until(by), failure.Of(cause), cause.Error()
 	hd.rec.Add(e)
 }
 
@@ -278,7 +279,7 @@ func (hd *held) after(do history.Do) {
 	_ = hd.call(ctx, history.Event{Do: do, Hold: hd.number, Names: []string{hd.name}}, func(_ int, result *history.Event) error {
 		err := act(ctx)
 		result.Err = history.NotHeld
-		if hd.classify(err) != history.NotHeld {
+		if failure.Of(err) != history.NotHeld {
 			result.Err, result.Text = history.Unknown, fmt.Sprintf("after Unlock it returned %v", err)
 		}
 		return err

@@ -40,7 +40,7 @@ func TestLost(t *testing.T) {
 					t.Fatalf("%d events lost, want %d:\n%s", len(lost), test.want, &f.out)
 				}
 				for _, e := range lost {
-					if e.At != at || e.Until != at || e.Err != history.NoLock || e.Text != "lost" || e.Hold != hd.number {
+					if e.At != at || e.Until != at || e.Err != history.NoLock || e.Text != errLost.Error() || e.Hold != hd.number {
 						t.Errorf("recorded %+v, want hold %d lost at %v, valid until then, because it was lost", e, hd.number, at)
 					}
 				}

@@ -7,18 +7,12 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// Locker is the library on trial. Its methods may be called by any number of goroutines.
+// Locker is a client of package redlock, or stands for one in tests. Its methods may be called by any number of goroutines.
 type Locker interface {
 	// Ask makes a call of any kind that takes: for names, for a lease that nobody renews if it is LockFor, or for
 	// one of so many permits. Of several names it returns a hold of each, and what unlocks all in one call.
 	Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
 		holds []Hold, unlockAll func(context.Context) error, err error)
-	// WithOwner returns a context by which the library knows a call tree: what it locks again under that, it
-	// enters again.
-	WithOwner(ctx context.Context) context.Context
-	// MayFail reports whether the documentation of a call of kind do has such an error. Any other error is
-	// recorded as one that nobody expects.
-	MayFail(do history.Do, as history.Failure) bool
 	Close() error
 }
 

@@ -14,16 +14,16 @@ import (
 	"time"
 
 	"example.com/redlock/integration/register"
+	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 )
 
 // process is what the callers of one process share.
 type process struct {
-	cfg      Config
-	locker   Locker
-	classify func(error) history.Failure
-	rec      *history.Recorder
-	ending   <-chan struct{} // closed when no more calls are to begin
+	cfg    Config
+	locker Locker
+	rec    *history.Recorder
+	ending <-chan struct{} // closed when no more calls are to begin
 
 	calm         atomic.Bool    // nothing is done to anybody: see Calm
 	closing      atomic.Bool    // Close was called
@@ -56,14 +56,33 @@ func (p *process) call(ctx context.Context, e history.Event, do func(call int, r
 
 // failure says of what kind the error of a call is, Unknown if its documentation has no such error.
 func (p *process) failure(ctx context.Context, do history.Do, err error) history.Failure {
-	as := p.classify(err)
+	as := failure.Of(err)
 	if as == history.Ended && ctx.Err() == nil || as == history.Closed && !p.closing.Load() {
 		return history.Unknown
 	}
-	if !p.locker.MayFail(do, as) {
+	if !mayFail(do, as) {
 		return history.Unknown
 	}
 	return as
+}
+
+// mayFail reports whether the documentation of a method has such an error.
+func mayFail(do history.Do, as history.Failure) bool {
+	if as == history.Ended || as == history.Closed {
+		return true
+	}
+	switch do {
+	case history.Lock, history.LockFor, history.LockAll, history.RLock, history.Acquire:
+		return false // an outage that does not pass by itself is not among the faults of a trial
+	case history.TryLock, history.TryRLock, history.TryAcquire:
+		return as == history.Taken || as == history.NoQuorum
+	case history.Enter:
+		// The context is the hold's, which ends with the loss as its cause.
+		return as == history.Upgrade || as == history.NoLock || as == history.NoQuorum
+	case history.Extend, history.Downgrade, history.Unlock, history.Leave:
+		return as == history.NoLock || as == history.NoQuorum
+	}
+	return do == history.CloseClient && as == history.NoQuorum
 }
 
 // granted records that a call was granted a hold, and returns it.

@@ -149,7 +149,7 @@ func start(t *testing.T, f *fixture) (input io.Closer, wait func()) {
 	in, input := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		done <- Run(f.cfg, func(Config) (Locker, error) { return f.locker, nil }, classify, f.rec, in)
+		done <- Run(f.cfg, func(Config) (Locker, error) { return f.locker, nil }, f.rec, in)
 	}()
 	return input, func() {
 		t.Helper()

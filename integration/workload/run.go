@@ -43,7 +43,7 @@ const (
 //
 // Goroutines: one for each caller, one to watch each hold, and one that notices stalls. Run waits for all
 // of them. A caller that hangs in the library is left behind: the history then shows its call.
-func Run(cfg Config, open func(Config) (Locker, error), classify func(error) history.Failure, rec *history.Recorder, input io.Reader) error {
+func Run(cfg Config, open func(Config) (Locker, error), rec *history.Recorder, input io.Reader) error {
 	before := takeStock()
 	cfg.Tell = rec.Add
 	locker, err := open(cfg)
@@ -51,7 +51,7 @@ func Run(cfg Config, open func(Config) (Locker, error), classify func(error) his
 		return err
 	}
 	ending := make(chan struct{})
-	p := &process{cfg: cfg, locker: locker, classify: classify, rec: rec, ending: ending}
+	p := &process{cfg: cfg, locker: locker, rec: rec, ending: ending}
 	beating, served := make(chan struct{}), make(chan struct{})
 	var heart, serving sync.WaitGroup
 	heart.Go(func() { beat(rec, runDelays, beating) })
@@ -129,19 +129,18 @@ func (c *caller) end() {
 }
 
 // Main is the main function of a client process: it does what its Config says until its standard input
-// ends. open makes the library's client. classify says of what kind an error of the library is, by its
-// documentation: Unknown if it is none of them.
+// ends. open makes the library's client.
 //
 // It exits with 1 if the history could not be written in full; anything else that goes wrong is in the
 // history.
-func Main(open func(Config) (Locker, error), classify func(error) history.Failure) {
-	if err := serve(open, classify); err != nil {
+func Main(open func(Config) (Locker, error)) {
+	if err := serve(open); err != nil {
 		fmt.Fprintln(os.Stderr, "client:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(open func(Config) (Locker, error), classify func(error) history.Failure) error {
+func serve(open func(Config) (Locker, error)) error {
 	if len(os.Args) != 2 {
 		return errors.New("it is started by a trial, with a Config")
 	}
@@ -155,7 +154,7 @@ func serve(open func(Config) (Locker, error), classify func(error) history.Failu
 	}
 	defer out.Close()
 	rec := history.NewRecorder(out, cfg.Who, func() time.Duration { return boottime.Now() - cfg.Began })
-	return Run(cfg, open, classify, rec, os.Stdin)
+	return Run(cfg, open, rec, os.Stdin)
 }
 
 // Config says what a client process does. A process gets it as its only argument: see [Config.Arg].
