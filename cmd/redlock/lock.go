@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -57,17 +58,35 @@ func (f *lockFlags) check(prefix string, from origins) error {
 		return fail(exitUsage, "--permits takes one %s, not %d", from["name"], len(f.Name))
 	}
 	// The command of redlock run inherits REDLOCK_NAME, so a second redlock run inside the first would
-	// ask for the same lock by default, and wait for the end of its own caller. The permits of a name are
-	// another thing than its lock.
-	if nested() && (os.Getenv("REDLOCK_SLOT") != "") == (f.Permits > 0) {
-		outer := "\n" + os.Getenv("REDLOCK_NAME") + "\n"
-		for _, name := range f.Name {
-			if held, ok := strings.CutPrefix(prefix+name, os.Getenv("REDLOCK_PREFIX")); ok && strings.Contains(outer, "\n"+held+"\n") {
-				return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", name)
-			}
+	// ask for the same lock by default, and wait for the end of its own caller.
+	outer := heldOutside()
+	for i, entry := range f.entries(prefix) {
+		if slices.Contains(outer, entry) {
+			return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", f.Name[i])
 		}
 	}
 	return nil
+}
+
+// entries are what REDLOCK_HELD has of the names, which have prefix in front of them on the masters. The permits of a
+// name are another thing than its lock.
+func (f *lockFlags) entries(prefix string) (all []string) {
+	kind := "lock"
+	if f.Permits > 0 {
+		kind = "permit"
+	}
+	for _, name := range f.Name {
+		all = append(all, kind+" "+strconv.Quote(prefix+name))
+	}
+	return all
+}
+
+// heldOutside returns the entries of all redlock runs under which this redlock runs.
+func heldOutside() []string {
+	if !nested() {
+		return nil
+	}
+	return strings.Split(os.Getenv("REDLOCK_HELD"), "\n")
 }
 
 // nested reports whether this redlock runs under a redlock run, whose lock REDLOCK_NAME then names.

@@ -92,7 +92,7 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 // misspelt returns a warning for each variable that is nearly one of ours. Others of that beginning may be anybody's:
 // REDLOCK_SERVICE_HOST is from Kubernetes.
 func misspelt(model *kong.Application) (warnings []string) {
-	known := []string{"REDLOCK_TOKEN", "REDLOCK_SLOT"}
+	known := []string{"REDLOCK_TOKEN", "REDLOCK_SLOT", "REDLOCK_HELD"}
 	for _, command := range model.Children {
 		for _, flag := range command.Flags {
 			known = append(known, flag.Envs...)

@@ -141,20 +141,6 @@ func TestNamesOfRun(t *testing.T) {
 	}
 }
 
-// TestNestedRun: a run inside a run that holds one of its names would wait for its own caller, and is refused.
-func TestNestedRun(t *testing.T) {
-	t.Setenv("REDLOCK_MASTERS", "m1")
-	t.Setenv("REDLOCK_TOKEN", "17")
-	for _, held := range [][]string{{"a"}, {"b", "a"}, {"a\nb"}} {
-		t.Setenv("REDLOCK_NAME", strings.Join(held, "\n"))
-		line, parsed, _, err := parse([]string{"run", "-c", "x", held[len(held)-1]}, io.Discard, io.Discard)
-		check.OK(t, err, "within %q", held)
-		if err := line.Run.check(originsOf(parsed, &line.file)); err == nil || !strings.Contains(err.Error(), "already runs inside") {
-			t.Errorf("within %q: got %v, want it refused", held, err)
-		}
-	}
-}
-
 // Names and commands are any bytes, and each counts: one that is empty is refused, and not left out.
 func TestArgumentsAsTheyAre(t *testing.T) {
 	t.Setenv("REDLOCK_NAME", "")

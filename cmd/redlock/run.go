@@ -208,7 +208,8 @@ func startCode(err error) int {
 // childEnv returns the environment of the command: this one's, with the names and tokens of what is held, and
 // the variables that lead to the masters that granted it, so that a redlock inspect in a script asks the right
 // ones. Of two entries for one variable, os/exec passes on the last. Where several names are held, there is one
-// on each line, in the order of their bytes, and its token on the same line of the other variable.
+// on each line, in the order of their bytes, and its token on the same line of the other variable. REDLOCK_HELD
+// keeps a redlock run in it from waiting for one around it.
 //
 // This includes the masters' passwords. The command runs as the same user as redlock and can read them
 // anyway: leaving them out would break the script and protect nothing.
@@ -219,6 +220,7 @@ func (r *runCmd) childEnv(from origins, holds []*redlock.Hold) []string {
 	}
 	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "REDLOCK_SLOT=") }) // of an outer redlock
 	env = append(env, r.env(from)...)
+	env = append(env, "REDLOCK_HELD="+strings.Join(append(heldOutside(), r.entries(r.Prefix)...), "\n"))
 	env = append(env, "REDLOCK_NAME="+strings.Join(names, "\n"), "REDLOCK_TOKEN="+strings.Join(tokens, "\n"))
 	if r.Permits > 0 {
 		env = append(env, "REDLOCK_SLOT="+strconv.Itoa(holds[0].Slot()))
