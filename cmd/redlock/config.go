@@ -15,41 +15,38 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// settings are the keys of a configuration file: what can be set in the environment. REDLOCK_MAX_LEASE
-// is max_lease there.
+// settings returns a struct with the keys of a configuration file: a field for each flag that has a variable, but
+// --config. REDLOCK_MAX_LEASE is max_lease there.
 //
 // The file is TOML, which has comments and lists and is not as forgiving as YAML, where an unquoted
 // value may turn out to be a number or a time. go-toml is kept up, needs no other module, and says on
 // which line a key stands that it does not know.
-type settings struct {
-	Masters      *[]string `toml:"masters"`
-	Username     *string   `toml:"username"`
-	Password     *string   `toml:"password"`
-	PasswordFile *string   `toml:"password_file"`
-	TLSCA        *string   `toml:"tls_ca"`
-	TLSCert      *string   `toml:"tls_cert"`
-	TLSKey       *string   `toml:"tls_key"`
-	TLSServer    *string   `toml:"tls_server_name"`
-	NodeTimeout  *literal  `toml:"node_timeout"`
-	MaxLease     *literal  `toml:"max_lease"`
-	RestartGuard *literal  `toml:"restart_guard"`
-	Name         *names    `toml:"name"`
-	Lease        *literal  `toml:"lease"`
-	Wait         *literal  `toml:"wait"`
-	Grace        *literal  `toml:"grace"`
-	Prefix       *string   `toml:"prefix"`
-	ClientName   *string   `toml:"client_name"`
-	Verbose      *bool     `toml:"verbose"`
+func settings(model *kong.Application) reflect.Value {
+	var fields []reflect.StructField
+	for _, command := range model.Children {
+		for _, flag := range command.Flags {
+			tag := reflect.StructTag(fmt.Sprintf("toml:%q", keyOf(flag)))
+			if !hasKey(flag) || slices.ContainsFunc(fields, func(f reflect.StructField) bool { return f.Tag == tag }) {
+				continue
+			}
+			kind := flag.Target.Type()
+			if kind.Kind() == reflect.Pointer {
+				kind = kind.Elem()
+			}
+			if kind.Kind() == reflect.Int64 { // a duration
+				kind = reflect.TypeFor[literal]()
+			}
+			fields = append(fields, reflect.StructField{Name: fmt.Sprint("Field", len(fields)), Type: reflect.PointerTo(kind), Tag: tag})
+		}
+	}
+	return reflect.New(reflect.StructOf(fields))
 }
 
-// names are one name or a list of them.
-type names []string
+// hasKey reports whether a configuration file can set the flag.
+func hasKey(flag *kong.Flag) bool { return len(flag.Envs) > 0 && flag.Name != "config" }
 
-// UnmarshalText takes a name that is no list.
-func (n *names) UnmarshalText(text []byte) error {
-	*n = names{string(text)}
-	return nil
-}
+// keyOf returns the key that sets the flag.
+func keyOf(flag *kong.Flag) string { return strings.ReplaceAll(flag.Name, "-", "_") }
 
 // literal is text, or a number without quotes, which the flag refuses better than TOML would.
 type literal string
@@ -64,13 +61,13 @@ func (l *literal) UnmarshalText(text []byte) error {
 type configFile struct {
 	path   string
 	loaded bool
-	values map[string]string // by the name of the flag
-	err    error             // why it could not be used
+	values map[string]any // by the key
+	err    error          // why it could not be used
 }
 
 // resolve returns what the file says of flag, unless the environment says something.
 func (c *configFile) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if len(flag.Envs) == 0 || flag.Name == "config" {
+	if !hasKey(flag) {
 		return nil, nil // --name of inspect, for example, is not that of run
 	}
 	for _, variable := range flag.Envs {
@@ -81,17 +78,14 @@ func (c *configFile) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	if !c.loaded {
 		c.loaded = true
 		if c.path = configPath(ctx); c.path != "" {
-			c.values, c.err = readConfig(c.path)
+			c.values, c.err = readConfig(ctx.Model, c.path)
 		}
 	}
-	text, ok := c.values[flag.Name]
-	if !ok {
-		return nil, nil
+	value := c.values[keyOf(flag)]
+	if file, _ := value.(string); isFile(flag) && file != "" && !filepath.IsAbs(file) {
+		return filepath.Join(filepath.Dir(c.path), file), nil
 	}
-	if isFile(flag) && text != "" && !filepath.IsAbs(text) {
-		text = filepath.Join(filepath.Dir(c.path), text)
-	}
-	return text, nil
+	return value, nil
 }
 
 // isFile reports whether the flag's value is a path. In a configuration file it is relative to that.
@@ -108,35 +102,21 @@ func configPath(ctx *kong.Context) string {
 	return os.Getenv("REDLOCK_CONFIG")
 }
 
-// readConfig reads a file, and returns its entries by the names of the flags.
-func readConfig(path string) (map[string]string, error) {
+// readConfig reads a file, and returns its entries by their keys.
+func readConfig(model *kong.Application, path string) (map[string]any, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	var all settings
-	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(&all); err != nil {
+	all := settings(model)
+	if err := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(all.Interface()); err != nil {
 		return nil, whereWrong(path, err)
 	}
-	values := make(map[string]string)
-	fields := reflect.ValueOf(all)
-	for i := range fields.NumField() {
-		if fields.Field(i).IsNil() {
-			continue
+	values := make(map[string]any)
+	for field, value := range all.Elem().Fields() {
+		if !value.IsNil() {
+			values[field.Tag.Get("toml")] = value.Elem().Interface()
 		}
-		key := fields.Type().Field(i).Tag.Get("toml")
-		text := ""
-		switch value := fields.Field(i).Elem().Interface().(type) {
-		case []string:
-			text = kong.JoinEscaped(value, ',')
-		case names:
-			if !slices.Contains(value, "") { // one of no text, otherwise, which is refused
-				text = kong.JoinEscaped(value, '\n')
-			}
-		default:
-			text = fmt.Sprint(value)
-		}
-		values[strings.ReplaceAll(key, "_", "-")] = text
 	}
 	return values, nil
 }
@@ -166,7 +146,7 @@ func whereWrong(path string, err error) error {
 // exposed returns a warning for each file with a password that everybody on this machine can read.
 func (c *configFile) exposed(parsed *kong.Context) (warnings []string) {
 	var files []string
-	if c.values["password"] != "" || strings.Contains(c.values["masters"], "@") {
+	if password, _ := c.values["password"].(string); password != "" || strings.Contains(fmt.Sprint(c.values["masters"]), "@") {
 		files = append(files, c.path)
 	}
 	for _, flag := range parsed.Flags() {
@@ -191,8 +171,8 @@ func originsOf(parsed *kong.Context, file *configFile) origins {
 	from := make(origins)
 	for _, flag := range parsed.Flags() {
 		from[flag.Name] = "--" + flag.Name
-		if _, ok := file.values[flag.Name]; ok {
-			from[flag.Name] = file.path + ": " + strings.ReplaceAll(flag.Name, "-", "_")
+		if _, ok := file.values[keyOf(flag)]; ok && hasKey(flag) {
+			from[flag.Name] = file.path + ": " + keyOf(flag)
 		}
 		for _, variable := range flag.Envs {
 			if _, set := os.LookupEnv(variable); set {

@@ -2,13 +2,12 @@ package main
 
 import (
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/redlock/internal/check"
 )
@@ -22,56 +21,26 @@ func write(t *testing.T, name, text string, mode os.FileMode) string {
 	return path
 }
 
-// What has a variable has a key, and the reverse.
+// Each variable is called like its flag, and the help shows the key of each.
 func TestConfigKeys(t *testing.T) {
-	var line cli
-	parser, err := newParser(&line, io.Discard, io.Discard, func(int) {})
-	check.OK(t, err)
-	variables := map[string]bool{}
-	for _, command := range parser.Model.Children {
+	for _, command := range model(t).Children {
 		for _, flag := range command.Flags {
 			for _, variable := range flag.Envs {
-				variables[strings.ToLower(strings.TrimPrefix(variable, "REDLOCK_"))] = true
-				check.Equal(t, variable, "REDLOCK_"+strings.ToUpper(strings.ReplaceAll(flag.Name, "-", "_")), "the variable of --%s", flag.Name)
+				check.Equal(t, variable, "REDLOCK_"+strings.ToUpper(keyOf(flag)), "the variable of --%s", flag.Name)
+			}
+			if hasKey(flag) && !strings.Contains(manual("config"), "\n  "+keyOf(flag)+" ") {
+				t.Errorf("redlock help config does not show %s", keyOf(flag))
 			}
 		}
 	}
-	delete(variables, "config")
-	keys := map[string]bool{}
-	for field := range reflect.TypeFor[settings]().Fields() {
-		keys[field.Tag.Get("toml")] = true
-		if !strings.Contains(manual("config"), "\n  "+field.Tag.Get("toml")+" ") {
-			t.Errorf("redlock help config does not show %s", field.Tag.Get("toml"))
-		}
-	}
-	if !maps.Equal(keys, variables) {
-		t.Errorf("keys are %v, want %v, as there are variables", slices.Sorted(maps.Keys(keys)), slices.Sorted(maps.Keys(variables)))
-	}
 }
 
-// A name in a file that is empty is refused, and not left out.
-func TestNamesOfAFile(t *testing.T) {
-	t.Setenv("REDLOCK_NAME", "")
-	os.Unsetenv("REDLOCK_NAME") // t.Setenv restores it
-	for text, want := range map[string][]string{`"a"`: {"a"}, `["a", "b\nc"]`: {"a", "b\nc"}, `""`: {""}, `[]`: {""}, `["a", ""]`: {""}, `["", "a"]`: {""}} {
-		line, _, _, err := parse([]string{"hold", "--config", write(t, "redlock.toml", "name = "+text, 0o600)}, io.Discard, io.Discard)
-		if err != nil || !slices.Equal(line.Hold.Name, want) {
-			t.Errorf("name = %s: %q, %v; want %q", text, line.Hold.Name, err, want)
-		}
-	}
-}
-
-// A zero byte, which only a file can have, is refused before anything is locked, since no environment can have it.
-func TestZeroByteOfAFile(t *testing.T) {
-	for _, text := range []string{`name = "a\u0000b"`, `name = ["a", "\u0000"]`, "name = \"a\"\nprefix = \"\\u0000\""} {
-		line, parsed, _, err := parse([]string{"run", "--config", write(t, "redlock.toml", text, 0o600), "--", "true"}, io.Discard, io.Discard)
-		if err == nil {
-			err = line.Run.check(originsOf(parsed, &line.file))
-		}
-		if codeOf(err) != exitUsage || !strings.Contains(err.Error(), "zero byte") {
-			t.Errorf("%s: %v, want that it is refused", text, err)
-		}
-	}
+// model is what kong knows of the command line.
+func model(t *testing.T) *kong.Application {
+	t.Helper()
+	parser, err := newParser(new(cli), io.Discard, io.Discard, func(int) {})
+	check.OK(t, err)
+	return parser.Model
 }
 
 // The examples of redlock help config and of the docs are configuration files.
@@ -79,7 +48,7 @@ func TestConfigExample(t *testing.T) {
 	for _, in := range []struct{ text, begin, end string }{{manual("config"), "\n\n", "\n\n"}, {check.File(t, "../../docs/command.md"), "```toml\n", "```"}} {
 		_, example, _ := strings.Cut(in.text, in.begin)
 		example, _, _ = strings.Cut(example, in.end)
-		if values, err := readConfig(write(t, "redlock.toml", example, 0o600)); err != nil || len(values) == 0 {
+		if values, err := readConfig(model(t), write(t, "redlock.toml", example, 0o600)); err != nil || len(values) == 0 {
 			t.Errorf("%v: %v in\n%s", err, values, example)
 		}
 	}

@@ -89,13 +89,15 @@ type addresses []string
 // Decode parses what the user wrote. A comma at the end is followed by an address that is missing, as one at
 // the beginning is preceded by one: kong would let the first pass.
 func (a *addresses) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("addresses", &text); err != nil {
+	token, err := ctx.Scan.PopValue("addresses")
+	if err != nil {
 		return err
 	}
-	all := kong.SplitEscaped(text, ',')
-	if strings.HasSuffix(text, ",") {
-		all = append(all, "")
+	all, listed := token.Value.(addresses) // of a file
+	if !listed {
+		if all = kong.SplitEscaped(token.String(), ','); strings.HasSuffix(token.String(), ",") {
+			all = append(all, "")
+		}
 	}
 	for _, one := range all {
 		*a = append(*a, strings.TrimSpace(one))
@@ -104,14 +106,24 @@ func (a *addresses) Decode(ctx *kong.DecodeContext) error {
 }
 
 // lockNames are names of locks. A value has one on each line; a \ at the end of a line makes the line break part of the
-// name.
+// name. In a file they are a list, or one.
 type lockNames []string
+
+// UnmarshalText takes a name of a file that is no list.
+func (n *lockNames) UnmarshalText(text []byte) error {
+	*n = lockNames{string(text)}
+	return nil
+}
 
 // Decode parses what the user wrote. kong would leave out a name that is empty.
 func (n *lockNames) Decode(ctx *kong.DecodeContext) error {
 	token, err := ctx.Scan.PopValue("name")
 	if err != nil {
 		return err
+	}
+	if all, listed := token.Value.(lockNames); listed {
+		*n = all
+		return nil
 	}
 	text, name := token.String(), ""
 	for line := range strings.Lines(text) {
