@@ -63,8 +63,7 @@ var exitCodes = []meaning{
 	{code: exitNotExecutable, of: "run", means: "the command cannot be run"},
 	{code: exitNotFound, of: "run", means: "the command was not found"},
 	{code: exitSignal, of: "run", means: "signal n ended the wait"},
-	{code: exitSignal, of: "inspect, list, clients, unlock", means: "signal n ended it"},
-	{code: exitSignal, of: "ui", means: "signal n ended it"},
+	{code: exitSignal, of: "inspect, list, clients, doctor, ui, unlock", means: "signal n ended it"},
 	{code: exitSignal, of: "hold", means: "signal n ended the wait, or the hold: then the lock is released"},
 }
 
