@@ -16,7 +16,7 @@ func childAttr(own bool) *syscall.SysProcAttr {
 }
 
 // adoptOrphans does nothing: these systems have no such call, so the group stands for the tree.
-func adoptOrphans() {}
+func (c *child) adoptOrphans() {}
 
 // reap waits for the command and, if the command has a group of its own, until that group is empty.
 func (c *child) reap() {

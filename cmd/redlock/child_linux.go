@@ -20,14 +20,17 @@ func childAttr(own bool) *syscall.SysProcAttr {
 
 // adoptOrphans makes redlock the parent of every descendant whose own parent has died. So no
 // descendant can leave the tree, and redlock can walk the tree and wait for its end.
-func adoptOrphans() {
+func (c *child) adoptOrphans() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	for _, p := range c.descendants() {
+		c.helpers.Store(p.pid, true)
+	}
 }
 
 // reap waits for every process of the tree.
 func (c *child) reap() {
 	defer close(c.gone)
-	for {
+	for ended := false; !ended || len(c.descendants()) > 0; {
 		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED|unix.WCONTINUED, nil)
 		if errors.Is(err, unix.EINTR) {
@@ -36,11 +39,14 @@ func (c *child) reap() {
 		if err != nil {
 			return // ECHILD: no process is left
 		}
-		switch {
+		switch halts := ws.Stopped() || ws.Continued(); {
+		case pid != c.pid && !halts:
+			c.helpers.Delete(pid)
 		case pid != c.pid:
-		case ws.Stopped() || ws.Continued():
+		case halts:
 			c.halted.Store(ws.Stopped())
 		default:
+			ended = true
 			c.exited <- exitCode(ws)
 		}
 	}
@@ -52,7 +58,7 @@ func (c *child) signal(s syscall.Signal) (err error) {
 	if c.own {
 		err = send(-c.pid, s)
 	}
-	for _, p := range descendants(os.Getpid()) {
+	for _, p := range c.descendants() {
 		if !c.own || p.group != c.pid {
 			err = cmp.Or(err, send(p.pid, s))
 		}
@@ -63,17 +69,17 @@ func (c *child) signal(s syscall.Signal) (err error) {
 // process is one entry of the process table.
 type process struct{ pid, parent, group int }
 
-// descendants lists the processes below root, without root itself.
-func descendants(root int) []process {
+// descendants lists the processes below this one, but for helpers and what is below those.
+func (c *child) descendants() (found []process) {
 	children := make(map[int][]process)
 	for _, p := range processes() {
 		children[p.parent] = append(children[p.parent], p)
 	}
-	var found []process
-	for next := children[root]; len(next) > 0; {
-		p := next[0]
-		found = append(found, p)
-		next = append(next[1:], children[p.pid]...)
+	for next := children[os.Getpid()]; len(next) > 0; next = next[1:] {
+		if _, helper := c.helpers.Load(next[0].pid); !helper {
+			found = append(found, next[0])
+			next = append(next, children[next[0].pid]...)
+		}
 	}
 	return found
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -34,6 +35,10 @@ type child struct {
 	pid    int
 	own    bool        // it leads a process group of its own
 	halted atomic.Bool // something has stopped it
+
+	// What was a child of this process already, on Linux, by the process id: a shell script may start a helper before
+	// it becomes redlock (exec). That is no part of the command.
+	helpers sync.Map
 }
 
 // startChild starts cmd, whose streams must be files, in a group of its own if own is true.
@@ -48,7 +53,7 @@ func startChild(cmd *exec.Cmd, own bool) (*child, error) {
 	go func() {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		adoptOrphans()
+		c.adoptOrphans()
 		if err := cmd.Start(); err != nil {
 			started <- err
 			return
