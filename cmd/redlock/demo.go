@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -100,6 +101,7 @@ func newDemo(out io.Writer, ink palette) (*demo, error) {
 			// The masters come back with their data, so they need no guard.
 			RestartGuard: redlock.GuardOff,
 			NodeTimeout:  demoLease / 10,
+			Logger:       slog.New(slog.DiscardHandler), // it would be between the lines of the story
 		})
 		if err != nil {
 			d.close()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +15,12 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// The demo tells its story, and draws it. What it claims is measured, here on time of its own.
+// The demo tells its story, and draws it, and no log of its clients is between the lines. What it claims is measured,
+// here on time of its own.
 func TestDemo(t *testing.T) {
+	var logged check.Output
+	log.SetOutput(&logged) // to which slog writes by default
+	defer log.SetOutput(os.Stderr)
 	page, stdout := filepath.Join(t.TempDir(), "demo.html"), filepath.Join(t.TempDir(), "stdout")
 	synctest.Test(t, func(t *testing.T) {
 		file, err := os.Create(stdout)
@@ -41,6 +46,7 @@ func TestDemo(t *testing.T) {
 	if !strings.Contains(out, page) {
 		t.Error("nothing says where the picture is")
 	}
+	check.Equal(t, logged.String(), "", "what the demo logs")
 	wantPicture(t, check.File(t, page))
 }
 
