@@ -205,8 +205,7 @@ func (p palette) paint(code, s string) string {
 // paletteFor turns colours on for a terminal, unless the user has turned them off:
 // https://no-color.org.
 func paletteFor(out *os.File) palette {
-	info, err := out.Stat()
-	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
+	_, _, terminal := size(out)
 	return palette{on: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
