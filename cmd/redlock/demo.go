@@ -7,9 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -73,8 +71,7 @@ type demo struct {
 	fleet  *redlocktest.Fleet
 	a, b   *redlock.Client
 	start  time.Time
-	holder *guest // who holds the lock, as far as the story is told; nil: nobody
-	room   room
+	holder *guest   // who holds the lock, as far as the story is told; nil: nobody
 	claims []string // as they are printed
 	failed bool     // one of them did not hold
 	record *record
@@ -207,33 +204,4 @@ func (p palette) paint(code, s string) string {
 func paletteFor(out *os.File) palette {
 	_, _, terminal := size(out)
 	return palette{on: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
-}
-
-// room is what the lock guards in the demo. It counts who is inside, and knows nothing about locks.
-type room struct {
-	mu     sync.Mutex
-	inside int
-	most   int      // the largest number that were ever inside at once
-	guests []string // who came in, in order
-}
-
-func (r *room) enter(who string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inside++
-	r.most = max(r.most, r.inside)
-	r.guests = append(r.guests, who)
-}
-
-func (r *room) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inside--
-}
-
-// log returns who has come in so far, in order, and the largest number that were inside at once.
-func (r *room) log() (guests []string, most int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.guests), r.most
 }

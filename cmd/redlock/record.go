@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -87,6 +88,24 @@ func (r *record) unlock(ctx context.Context, g *guest) error {
 	}
 	r.add(returned)
 	return err
+}
+
+// visits returns who has had the lock so far, in order, and how many had it at once at most, as far as they knew.
+func (r *record) visits() (who []string, most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	inside := 0
+	for _, e := range r.events {
+		switch {
+		case e.What == history.Granted:
+			inside++
+			who = append(who, e.Who)
+		case e.What == history.Lost, e.What == history.Called && e.Do == history.Unlock:
+			inside--
+		}
+		most = max(most, inside)
+	}
+	return slices.Compact(who), most
 }
 
 // draw writes the page of what has been recorded.

@@ -16,7 +16,6 @@ func (d *demo) story(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("client A: %w", err)
 	}
-	d.room.enter("A")
 	d.holder = hold
 	d.event("A has the lock on all five masters, with token %d", hold.Token())
 	next := d.contend(ctx)
@@ -73,9 +72,6 @@ func (d *demo) contend(ctx context.Context) <-chan outcome {
 	asked := time.Now()
 	go func() {
 		hold, err := d.record.lock(ctx, d.b, "B")
-		if err == nil {
-			d.room.enter("B")
-		}
 		next <- outcome{hold: hold, err: err, asked: asked, got: time.Now()}
 	}()
 	return next
@@ -123,7 +119,7 @@ func (d *demo) majorityDies(ctx context.Context, hold *guest) error {
 	d.record.add(history.Event{What: history.Mended, ID: dead})
 	d.event("m3 is started again, with its data")
 	s, err = d.follow(ctx, hold, func(s seen) bool { return s.renewals == 1 })
-	guests, _ := d.room.log()
+	guests, _ := d.record.visits()
 	d.claim(
 		err == nil && s.renewals >= 1 && hold.Context().Err() == nil && hold.Token() == token,
 		"The third master came back before validity ended: the same hold goes on.",
@@ -142,7 +138,6 @@ func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) e
 		return err
 	}
 	token := hold.Token()
-	d.room.leave()
 	left := time.Now()
 	unlocked := d.record.unlock(ctx, hold)
 	d.holder = nil
@@ -165,13 +160,12 @@ func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) e
 		b.hold.Token() > token,
 		"B's fencing token is larger: a resource that checks it refuses what A sent too late.",
 		"%d > %d", b.hold.Token(), token)
-	d.room.leave()
 	if err := d.record.unlock(ctx, b.hold); err != nil {
 		return fmt.Errorf("client B: %w", err)
 	}
 	d.holder = nil
 	d.event("B unlocks")
-	guests, most := d.room.log()
+	guests, most := d.record.visits()
 	d.claim(
 		most == 1 && slices.Equal(guests, []string{"A", "B"}),
 		"A and B were never inside at the same time.",
@@ -245,7 +239,6 @@ func (d *demo) follow(ctx context.Context, hold *guest, done func(seen) bool) (s
 		case <-hold.Context().Done():
 			cause := context.Cause(hold.Context())
 			d.record.add(history.Event{What: history.Lost, Who: hold.who, Hold: hold.number, Text: plain(cause)})
-			d.room.leave()
 			d.event("A's hold has ended, and A leaves")
 			return s, cause
 		case <-tick.C:
