@@ -87,14 +87,6 @@ func fail(code int, format string, args ...any) error {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// codeFor returns the exit code that goes with err.
-func codeFor(err error) int {
-	if exit, ok := errors.AsType[*exitError](err); ok {
-		return exit.code
-	}
-	return exitSoftware
-}
-
 // quiet ends the program with code and prints nothing, since everything has been said.
 func quiet(code int) error {
 	if code == 0 {
@@ -109,12 +101,15 @@ func plain(err error) string {
 	return quote.Text(strings.ReplaceAll(err.Error(), "redlock: ", ""))
 }
 
-// codeOf maps an error of the library to an exit code.
+// codeOf maps an error of the library to an exit code, and returns the one that an [*exitError] has.
 //
 // The error of a wait that was cut short matches both the reason for waiting and ctx's error.
 // ErrNoQuorum is checked first: a client that cannot reach a majority does not know whether the lock
 // is taken.
 func codeOf(err error) int {
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code
+	}
 	if conflicts(err) {
 		return exitConflict
 	}

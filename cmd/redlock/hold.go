@@ -78,23 +78,13 @@ func untilTold(hold held, stdin *os.File, signals <-chan os.Signal, log *slog.Lo
 		closed = make(chan struct{})
 		go func() {
 			if _, err := io.Copy(io.Discard, stdin); err == nil {
+				log.Info("stdin is closed")
 				close(closed)
-				return
 			}
 			// A terminal may be read only in the foreground. A signal ends the hold then.
 		}()
 	}
-	ended, release := untilSignal(signals)
-	defer release()
-	select {
-	case <-closed:
-		log.Info("stdin is closed")
-	case <-ended.Done():
-		log.Info(context.Cause(ended).Error())
-		return bySignal(ended)
-	case <-hold.Context().Done(): // Unlock says why
-	}
-	return nil
+	return stay(hold, signals, closed) // where the hold has ended, Unlock says why
 }
 
 // isNull reports whether file is the null device. It is always at its end, so this end says nothing:

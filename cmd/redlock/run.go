@@ -98,13 +98,7 @@ func (r *runCmd) linger(h held, locked time.Time, signals <-chan os.Signal) bool
 	if left <= 0 || h.Context().Err() != nil {
 		return false
 	}
-	ended, release := untilSignal(signals)
-	defer release()
-	select {
-	case <-time.After(left):
-	case <-ended.Done():
-	case <-h.Context().Done():
-	}
+	_ = stay(h, signals, time.After(left))
 	return true
 }
 
@@ -173,7 +167,7 @@ func (r *runCmd) command(from origins) (*exec.Cmd, error) {
 	}
 	path, err := find(r.Command[0])
 	if err != nil && slices.Contains(r.Command, "--") && !from.onLine("name") {
-		return nil, fail(codeFor(err), "%w (%s names the lock, so this is the command; to lock it instead, use --name)", err, from["name"])
+		return nil, fail(codeOf(err), "%w (%s names the lock, so this is the command; to lock it instead, use --name)", err, from["name"])
 	}
 	return &exec.Cmd{Path: path, Args: r.Command}, err
 }

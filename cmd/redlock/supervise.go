@@ -232,6 +232,27 @@ func untilSignal(signals <-chan os.Signal) (ctx context.Context, release func() 
 	return ctx, func() os.Signal { cancel(nil); waits.Wait(); return taken }
 }
 
+// interruptible returns a context that ends at the first signal that ends the program. release leaves signals to others
+// again.
+func interruptible() (ctx context.Context, release func()) {
+	signals := listen(false)
+	ctx, stop := untilSignal(signals)
+	return ctx, func() { signal.Stop(signals); stop() }
+}
+
+// stay waits until it is done, a signal that ends the program comes, or the hold has ended. It returns how a signal
+// ends the program.
+func stay[T any](h held, signals <-chan os.Signal, done <-chan T) error {
+	ended, release := untilSignal(signals)
+	defer release()
+	select {
+	case <-done:
+	case <-ended.Done():
+	case <-h.Context().Done():
+	}
+	return bySignal(ended)
+}
+
 // endsAlready returns the first of the signals that came so far that ends the program, or nil.
 func endsAlready(signals <-chan os.Signal) os.Signal {
 	for {

@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,8 +55,8 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return fail(exitUsage, "--listen: %w", err)
 	}
-	signals := listen(false)
-	defer signal.Stop(signals)
+	ended, release := interruptible()
+	defer release()
 	if _, err := fmt.Fprintf(std.out, "http://%s/\n", listener.Addr()); err != nil {
 		return err
 	}
@@ -65,8 +64,6 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }() // until Close
 	defer web.Close()
-	ended, release := untilSignal(signals)
-	defer release()
 	select {
 	case err := <-served:
 		return fail(exitSoftware, "%w", err)

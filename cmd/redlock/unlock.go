@@ -57,7 +57,7 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	freed, err := free()
 	if err != nil {
 		if by := bySignal(ctx); by != nil {
-			return fail(codeFor(by), "%w", err) // it may be free
+			return fail(codeOf(by), "%w", err) // it may be free
 		}
 		return refuse(err, called)
 	}

@@ -2,12 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -20,13 +20,11 @@ import (
 // lookLimit limits how long inspect and unlock take, whatever the masters do.
 const lookLimit = 30 * time.Second
 
-// lookContext returns a context that ends after lookLimit, or at the first interrupt.
+// lookContext returns a context that ends after lookLimit, or at the first signal that ends the program.
 func lookContext() (context.Context, context.CancelFunc) {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt)
-	ended, release := untilSignal(signals)
+	ended, release := interruptible()
 	ctx, cancel := context.WithTimeout(ended, lookLimit)
-	return ctx, func() { signal.Stop(signals); cancel(); release() }
+	return ctx, func() { cancel(); release() }
 }
 
 // interval is the value of --watch: how often to look, or 0 to look once.
@@ -65,36 +63,22 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 		return err
 	}
 	defer closeWithin(client, unlockLimit)
-	if w.Watch == 0 {
-		ctx, cancel := lookContext()
-		defer cancel()
-		out := pageFor(std.out)
-		end := once(ctx, client, out)
-		if err := bySignal(ctx); err != nil {
-			return err // what was seen may be a part
-		}
-		if err := out.on(std.out); err != nil {
-			return err
-		}
-		return end
-	}
-	signals := listen(false)
-	defer signal.Stop(signals)
-	ended, release := untilSignal(signals)
+	ended, release := interruptible()
 	defer release()
 	s := &pictures{out: std.out, title: quote.Text(title), lines: asJSON}
 	defer s.end()
-	tick := time.NewTicker(time.Duration(w.Watch))
-	defer tick.Stop()
+	tick := time.Tick(max(time.Duration(w.Watch), minInterval))
 	for {
 		out := pageFor(std.out)
 		ctx, cancel := context.WithTimeout(ended, lookLimit)
 		err := once(ctx, client, out)
 		cancel()
-		if ended.Err() != nil {
-			return bySignal(ended)
-		}
-		if code := codeFor(err); err != nil && (code == exitUsage || code == exitSoftware) {
+		switch code := codeOf(err); {
+		case ended.Err() != nil:
+			return bySignal(ended) // what was seen may be a part
+		case w.Watch == 0:
+			return cmp.Or(out.on(std.out), err)
+		case err != nil && (code == exitUsage || code == exitSoftware):
 			return err // looking again would not help
 		}
 		picture := out.String()
@@ -109,7 +93,7 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 			return err
 		}
 		select {
-		case <-tick.C:
+		case <-tick:
 		case <-ended.Done():
 			return bySignal(ended)
 		}
