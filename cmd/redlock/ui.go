@@ -142,20 +142,15 @@ func (s *uiServer) handler() http.Handler {
 	})
 }
 
-// uiHealth is how the masters are, as the client knows without asking.
-type uiHealth struct {
-	How     standing   `json:"how"`
-	Verdict string     `json:"verdict"` // the same in words
-	Masters []uiMaster `json:"masters"`
-}
-
-// serveMasters tells how the masters are. That costs them nothing, so pages ask often.
+// serveMasters tells how the masters are, as the client knows without asking. So pages ask often.
 func (s *uiServer) serveMasters(w http.ResponseWriter, _ *http.Request) {
-	answer(w, healthOf(s.masters.list(), time.Now()))
+	masters := s.masters.list()
+	how, verdict := healthOf(masters, time.Now())
+	answer(w, map[string]any{"how": how, "verdict": verdict, "masters": masters})
 }
 
-// healthOf counts the masters that can grant a lock at that time.
-func healthOf(masters []uiMaster, now time.Time) uiHealth {
+// healthOf counts the masters that can grant a lock at that time, and says how locks are then.
+func healthOf(masters []uiMaster, now time.Time) (standing, string) {
 	granting := 0
 	for _, m := range masters {
 		switch m.State {
@@ -167,7 +162,7 @@ func healthOf(masters []uiMaster, now time.Time) uiHealth {
 	}
 	how, words := standingOf(granting, len(masters))
 	begin := map[standing]string{well: "All is well: ", strained: "Locks work, but ", none: "No locks: "}[how]
-	return uiHealth{how, begin + words + ".", masters}
+	return how, begin + words + "."
 }
 
 // uiLook is what the masters say. What too few of them answered for is null.
@@ -289,13 +284,6 @@ func (s *uiServer) look(ctx context.Context, v uiView) *uiLook {
 	return look
 }
 
-// uiExamined is what doctor found.
-type uiExamined struct {
-	How     standing      `json:"how"`
-	Verdict string        `json:"verdict"`
-	Report  doctor.Report `json:"report"`
-}
-
 // serveDoctor examines the masters, for one page at a time.
 func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
 	s.examined.Lock()
@@ -308,7 +296,7 @@ func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	how, verdict := judged(report)
-	answer(w, uiExamined{how, verdict, report})
+	answer(w, map[string]any{"how": how, "verdict": verdict, "report": report})
 }
 
 // serveForce frees a lock, or all permits of a name, if those who have it are those in the fields owner: what the page
@@ -339,7 +327,7 @@ func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, plain(err), http.StatusBadGateway)
 		return
 	}
-	answer(w, map[string]bool{"freed": freed})
+	answer(w, map[string]any{"freed": freed})
 }
 
 // answer writes what in JSON. Who does not read it any more misses nothing.

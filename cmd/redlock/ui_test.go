@@ -48,13 +48,15 @@ func TestStanding(t *testing.T) {
 		for _, state := range c.states {
 			masters = append(masters, uiMaster{State: state})
 		}
-		if got := healthOf(masters, now); got.How != c.how || got.Verdict != c.verdict {
-			t.Errorf("%q: %s, %q; want %s, %q", c.states, got.How, got.Verdict, c.how, c.verdict)
+		if how, verdict := healthOf(masters, now); how != c.how || verdict != c.verdict {
+			t.Errorf("%q: %s, %q; want %s, %q", c.states, how, verdict, c.how, c.verdict)
 		}
 	}
 	connected := []uiMaster{{State: "up", Until: now.Add(time.Second)}}
-	check.Equal(t, healthOf(connected, now).How, none, "with a guard for another second")
-	check.Equal(t, healthOf(connected, now.Add(time.Second)).How, well, "once the guard has passed")
+	for at, want := range map[time.Time]standing{now: none, now.Add(time.Second): well} {
+		how, _ := healthOf(connected, at)
+		check.Equal(t, how, want, "at %v, with a guard for a second", at.Sub(now))
+	}
 }
 
 // besideFleet runs f in a bubble, with the server of a page that may free locks and shows 200 rows.
