@@ -35,16 +35,8 @@ func startChild(cmd *exec.Cmd, _ bool) (*child, error) {
 	}
 	go func() {
 		defer close(c.gone)
-		err := cmd.Wait()
-		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-			c.exited <- exit.ExitCode()
-			return
-		}
-		if err != nil {
-			c.exited <- exitSoftware
-			return
-		}
-		c.exited <- 0
+		_ = cmd.Wait() // ProcessState has everything
+		c.exited <- cmd.ProcessState.ExitCode()
 	}()
 	return c, nil
 }

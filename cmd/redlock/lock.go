@@ -153,34 +153,31 @@ func holdsOf(g grip) (holds []*redlock.Hold) {
 }
 
 func (f *lockFlags) lock(ctx context.Context, client *redlock.Client, log *slog.Logger) (grip, error) {
-	try, lock := f.ways(client)
 	if f.once() {
-		return try(ctx)
+		return f.take(ctx, client, false)
 	}
 	if f.Wait != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(*f.Wait))
 		defer cancel()
 	}
-	return whole(ctx, log, time.Duration(f.Lease), lock)
+	wait := func(ctx context.Context) (grip, error) { return f.take(ctx, client, true) }
+	return whole(ctx, log, time.Duration(f.Lease), wait)
 }
 
-// way is a way to take what the flags name.
-type way func(context.Context) (grip, error)
-
-// ways returns how to try for what the flags ask for, and how to wait for it.
-func (f *lockFlags) ways(client *redlock.Client) (try, lock way) {
-	if f.Permits > 0 {
-		permits := redlock.Permits(int(f.Permits))
-		return func(ctx context.Context) (grip, error) { return client.TryLock(ctx, f.Name[0], permits) },
-			func(ctx context.Context) (grip, error) { return client.Lock(ctx, f.Name[0], permits) }
+// take waits for what the flags name, or tries once.
+func (f *lockFlags) take(ctx context.Context, client *redlock.Client, wait bool) (grip, error) {
+	one, all := client.TryLock, client.TryLockAll
+	if wait {
+		one, all = client.Lock, client.LockAll
 	}
-	var options []redlock.Option
-	if f.Shared {
-		options = append(options, redlock.Shared())
+	switch {
+	case f.Permits > 0:
+		return one(ctx, f.Name[0], redlock.Permits(int(f.Permits)))
+	case f.Shared:
+		return all(ctx, f.Name, redlock.Shared())
 	}
-	return func(ctx context.Context) (grip, error) { return client.TryLockAll(ctx, f.Name, options...) },
-		func(ctx context.Context) (grip, error) { return client.LockAll(ctx, f.Name, options...) }
+	return all(ctx, f.Name)
 }
 
 // tryAgain is the pause after failing to extend a hold.
@@ -195,7 +192,7 @@ const lookAfter = time.Second
 // It tries again only where that helps: the hold ended before it was extended, too few masters answered, or, until
 // the deadline of ctx, if it has one, others use the masters in a way that conflicts. Any other error would only
 // repeat itself.
-func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock way) (grip, error) {
+func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock func(context.Context) (grip, error)) (grip, error) {
 	var conflict error // the last
 	said := false
 	_, bounded := ctx.Deadline()
