@@ -1,14 +1,16 @@
-//go:build unix
-
 package main
 
 import (
-	"fmt"
+	"log/slog"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"example.com/redlock/internal/check"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
 )
 
 func TestFrame(t *testing.T) {
@@ -32,48 +34,40 @@ func TestFrame(t *testing.T) {
 
 // While it waits, redlock says who holds the lock, and says it again when that or the place in the line
 // changes, and not otherwise.
-func TestRunSaysWhoHoldsIt(t *testing.T) {
-	t.Parallel()
-	_, flags := masters(t, 3)
-	holder, in, _ := holding(t, line("hold", flags, "n", "--client-name", "nightly-report")...)
-	known(t, flags, holder)
-	first, firstIn := withStdin(t, command(t, line("hold", flags, "n", "--client-name", "first")...).env("REDLOCK_NODE_TIMEOUT=5s")) // or a slow machine logs that a master is down
-	said := func(i *invocation, what string) {
-		t.Helper()
-		eventually(t, "it says "+what, func() bool { return strings.Contains(i.stderr.String(), what) })
-	}
-	held := `redlock: still waiting for "n": held by nightly-report on `
-	said(first, held)
-	said(first, fmt.Sprintf("(pid %d) for ", holder.cmd.Process.Pid))
-	said(first, "s; next in line\n")
-	known(t, flags, first)
-	second := command(t, line("run", flags, "n", "--", "true")...).start()
-	said(second, "s; 1 ahead in line\n")
-	in.Close()
-	holder.wantCode(0)
-	said(second, `redlock: still waiting for "n": held by first on `)
-	said(second, "s; next in line\n")
-	firstIn.Close()
-	second.wantCode(0)
-	// A busy machine may tell who has the lock before the waiter has a place in the line.
-	told := regexp.MustCompile(` for [\dms]+`).ReplaceAllString(first.stderr.String(), "")
-	who := told[:strings.IndexAny(told, ";\n")]
-	if next := who + "; next in line\n"; told != next && told != who+"\n"+next {
-		t.Errorf("the first waiter was told more than changed:\n%s", &first.stderr)
-	}
-}
-
-// known waits until the record of a redlock is on all masters.
-func known(t *testing.T, flags []string, i *invocation) {
-	t.Helper()
-	eventually(t, "its record is there", func() bool {
-		clients := command(t, append([]string{"clients"}, flags...)...).start()
-		clients.code()
-		for row := range strings.Lines(clients.stdout.String()) {
-			if strings.Contains(row, fmt.Sprintf("  %d  ", i.cmd.Process.Pid)) && strings.Contains(row, "  3/3  ") {
-				return true
-			}
+func TestSaysWhoHoldsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		// join has a client get in line. A minute later, others know it.
+		join := func(name string) (*check.Output, <-chan grip) {
+			c, err := redlock.New(redlock.Config{Name: name, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
+			check.OK(t, err)
+			t.Cleanup(func() { _ = c.Close() })
+			says, got := new(check.Output), make(chan grip, 1)
+			go func() {
+				f := lockFlags{Name: lockNames{"n"}, Lease: positive(defaultLease)}
+				hold, err := f.acquire(c, origins{}, nil, slog.New(slog.DiscardHandler), slog.New(newPlainLog(says)))
+				if err != nil {
+					t.Error(err)
+				}
+				got <- hold
+			}()
+			time.Sleep(time.Minute)
+			return says, got
 		}
-		return false
+		_, holder := join("nightly-report")
+		first, next := join("first")
+		second, last := join("second")
+		for _, held := range []<-chan grip{holder, next, last} {
+			check.OK(t, (<-held).Unlock(t.Context()))
+			time.Sleep(time.Minute)
+		}
+		changes := regexp.MustCompile(` on \S+ \(pid \d+\) for [\dms]+`)
+		for says, want := range map[*check.Output]string{
+			first:  "held by nightly-report; next in line\n",
+			second: "held by nightly-report; 1 ahead in line\nheld by first; next in line\n",
+		} {
+			text := strings.ReplaceAll(changes.ReplaceAllString(says.String(), ""), `redlock: still waiting for "n": `, "")
+			check.Equal(t, text, want, "what a waiter was told")
+		}
 	})
 }
