@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -161,16 +162,7 @@ func take(t *testing.T, fleet *redlocktest.Fleet, name string, options ...redloc
 	return hold
 }
 
-// holders lists who holds name on each master.
-func holders(fleet *redlocktest.Fleet, name string) []string {
-	var all []string
-	for _, m := range fleet.Masters() {
-		all = append(all, m.Holder(name))
-	}
-	return all
-}
-
 // free reports whether name is free on every master.
 func free(fleet *redlocktest.Fleet, name string) bool {
-	return strings.Join(holders(fleet, name), "") == ""
+	return !slices.ContainsFunc(fleet.Masters(), func(m *redlocktest.Master) bool { return m.Holder(name) != "" })
 }

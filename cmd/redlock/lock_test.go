@@ -149,19 +149,3 @@ func TestManyClients(t *testing.T) {
 		check.AtMost(t, pairs, 1000, "pairs of sets that are compared")
 	}
 }
-
-// TestLabels: the JSON form tells sets apart that differ in their leases alone.
-func TestLabels(t *testing.T) {
-	all := make([]redlock.ClientInfo, 2)
-	for i := range all {
-		all[i].Terms = redlock.Terms{Lease: time.Duration(i+1) * 30 * time.Second, Masters: []redlock.Master{{Run: "a", Address: "m1:6379"}}}
-	}
-	text, err := json.Marshal(clientsReport(all, setsInUse(all)))
-	check.OK(t, err)
-	var got struct {
-		Clients, Sets []struct{ Label string }
-		Pairs         []struct{ Labels []string }
-	}
-	check.OK(t, json.Unmarshal(text, &got))
-	check.Equal(t, fmt.Sprint(got), "{[{A} {B}] [{A} {B}] [{[A B]}]}", "labels")
-}

@@ -10,41 +10,7 @@ import (
 	"testing"
 
 	"example.com/redlock/internal/check"
-	"example.com/redlock/redlockadmin"
 )
-
-// A command that obeys TERM is not killed. redlock reports the loss even if the command ended with 0.
-func TestRunLostCommandObeys(t *testing.T) {
-	t.Parallel()
-	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=9s", "--grace=5s", "--",
-		"sh", "-c", `trap 'echo cleaning up; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)...).start()
-	i.ready()
-	fleet.Master(0).Kill()
-	fleet.Master(1).Kill()
-	i.wantCode(exitLost).wantError("could not be kept", "TERM to the command")
-	if strings.Contains(i.stderr.String(), "KILL") || !strings.Contains(i.stdout.String(), "cleaning up\n") {
-		t.Errorf("the command was killed: %s", &i.stderr)
-	}
-}
-
-// If the hold was lost before the command ended, redlock reports that, even if it learns of the loss
-// only afterwards and the command ended with 0.
-func TestRunLostUnnoticed(t *testing.T) {
-	for _, c := range []struct{ own, want int }{{0, exitLost}, {3, 3}} {
-		t.Run(strconv.Itoa(c.own), func(t *testing.T) {
-			fleet, flags := masters(t, 3)
-			script := "echo ready; read x; exit " + strconv.Itoa(c.own)
-			i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", script)...))
-			i.ready()
-			if freed, err := redlockadmin.Of(client(t, fleet)).ForceUnlock(t.Context(), "n"); !freed || err != nil {
-				t.Fatalf("ForceUnlock = %t, %v", freed, err)
-			}
-			in.Close()
-			i.wantCode(c.want).wantError("lost")
-		})
-	}
-}
 
 // TERM comes once, and KILL after it. TestSupervise has the exact times. What the command started ends with it,
 // whatever process group it is in; on Linux also what made itself a daemon.

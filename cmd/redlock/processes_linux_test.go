@@ -100,16 +100,6 @@ func TestRunOnTerminal(t *testing.T) {
 	i.wantCode(41)
 }
 
-// The command may read from the terminal: it is in the foreground.
-func TestRunOnTerminalReads(t *testing.T) {
-	_, flags := masters(t, 3)
-	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x; echo got $x")...))
-	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
-	typed(t, terminal, "this\n")
-	i.wantCode(0)
-	eventually(t, "the command has read", func() bool { return strings.Contains(i.stdout.String(), "got this") })
-}
-
 // A job is stopped as a whole and goes on as a whole, in the shells at hand: in the background when it reads from the
 // terminal, and when something stops the command alone.
 func TestRunInShells(t *testing.T) {
@@ -155,14 +145,6 @@ func TestRunInShells(t *testing.T) {
 			})
 		}
 	}
-}
-
-// A command that is stopped ends with TERM.
-func TestRunEndsWhatIsStopped(t *testing.T) {
-	_, flags := masters(t, 3)
-	i := command(t, line("run", flags, "n", "--", "sh", "-c", "echo ready; kill -STOP $$; sleep 100")...).start()
-	i.ready()
-	i.endsBy(unix.SIGTERM)
 }
 
 // typed types on a terminal: \x03 is Ctrl-C.

@@ -11,38 +11,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/check"
-	"example.com/redlock/redlocktest"
 )
-
-// The command's exit code is kept when the lock cannot be released.
-func TestRunUnlockFails(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x; exit 3")...))
-	i.ready()
-	fleet.Master(0).Kill()
-	fleet.Master(1).Kill()
-	in.Close()
-	i.wantCode(3).wantError("warning")
-}
-
-func TestRunWaitCancelled(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-		t.Run(sig.String(), func(t *testing.T) {
-			fleet, flags := masters(t, 3)
-			hold := take(t, fleet, "n")
-			i := command(t, line("run", flags, "--name", "n", "--", "echo", "started")...).start()
-			i.waiting(fleet)
-			i.signal(syscall.SIGUSR1) // for the command, which is not there
-			i.endsBy(sig).wantError("waiting")
-			for _, holder := range holders(fleet, "n") {
-				check.Equal(t, holder, hold.Owner(), "after the cancelled wait a master has")
-			}
-			check.OK(t, hold.Unlock(t.Context()))
-			eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
-			check.Equal(t, i.stdout.String(), "", "what the command printed, which was not to start")
-		})
-	}
-}
 
 // TestLookInterrupted: a look that an interrupt ends says so by its exit code, and not that masters are silent.
 func TestLookInterrupted(t *testing.T) {
@@ -60,12 +29,6 @@ func TestLookInterrupted(t *testing.T) {
 	}
 }
 
-// waiting waits until redlock is in the queue for a lock that another client holds.
-func (i *invocation) waiting(fleet *redlocktest.Fleet) {
-	i.t.Helper()
-	eventually(i.t, "redlock waits for the lock", func() bool { return len(fleet.Master(0).ZSet("redlock_wait:{n}")) > 0 })
-}
-
 func TestRunForwardsSignals(t *testing.T) {
 	_, flags := masters(t, 3)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
@@ -79,13 +42,6 @@ func TestRunForwardsSignals(t *testing.T) {
 			i.wantCode(41)
 		})
 	}
-}
-
-func TestRunForwardsDeath(t *testing.T) {
-	_, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "sh -c 'echo ready; exec sleep 100'; echo not reached")...).start()
-	i.ready()
-	i.endsBy(syscall.SIGTERM)
 }
 
 // ready waits until the command has printed that it is ready.

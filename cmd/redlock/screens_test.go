@@ -162,6 +162,10 @@ func clientele() []printed {
 		clients("a rollout that was skipped", before, after),
 		clients("a set that is not known", one, unsure),
 		clients("another layout", stays, upgraded),
+		{"clients --json: other leases alone", 0, func(p *page) {
+			all := []redlock.ClientInfo{one, long}
+			p.json(clientsReport(all, setsInUse(all)))
+		}},
 	}
 }
 
