@@ -41,6 +41,25 @@ func TestReady(t *testing.T) {
 	})
 }
 
+// A minority that names a holder does not say that the lock is taken, and the error tells of the masters that were silent
+// until the deadline.
+func TestAMinorityDoesNotSayTaken(t *testing.T) {
+	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), c, "a")
+		other := open(t, fleet, redlock.Config{})
+		expect(t, "Ready", other.Ready(t.Context()))
+		unlock(t, lock(t, t.Context(), other, "b"))
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		for what, lock := range map[string]func(context.Context, string, ...redlock.Option) (*redlock.Hold, error){"TryLock": other.TryLock, "Lock": other.Lock} {
+			_, err := lock(within(t, t.Context(), nodeTimeout/4), "a")
+			expect(t, what, err, redlock.ErrNoQuorum, context.DeadlineExceeded)
+			expectNot(t, what, err, redlock.ErrTaken)
+			why, _ := errors.AsType[*redlock.MajorityError](err)
+			check.Equal(t, len(why.Masters), 5, "masters that the error of %s tells of", what)
+		}
+	})
+}
+
 // A caller of Ready is let go by Close.
 func TestReadyEndsWithClose(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

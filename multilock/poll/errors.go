@@ -244,11 +244,11 @@ func (b *Ballot) hopeless() bool {
 }
 
 // Refused makes the error of a lock that was not granted. cut is the context error of a
-// wait that was cut short, nil if it was not.
+// wait that was cut short, nil if it was not: a minority that names a holder does not say that the lock is taken.
 func (m *Masters) Refused(op, name string, b *Ballot, cut error) *MajorityError {
 	granted, refused, _ := b.Tally()
 	state := ErrTaken
-	if b.Unreachable() || cut != nil && refused == 0 {
+	if b.Unreachable() || cut != nil && (refused == 0 || !m.Majority(granted+refused)) {
 		state = ErrNoQuorum
 	}
 	err := m.Lost(op, name, b, state, cut, nil)
