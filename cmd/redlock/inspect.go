@@ -68,7 +68,20 @@ func lookAt(ctx context.Context, client *redlock.Client, name string, permits bo
 	if permits {
 		return permitsSight(redlockadmin.Of(client).InspectSemaphore(ctx, name))
 	}
-	return lockSight(redlockadmin.Of(client).Inspect(ctx, name))
+	s := lockSight(redlockadmin.Of(client).Inspect(ctx, name))
+	if s.err == nil && !s.held {
+		s.verdict += permitsBeside(ctx, client, name)
+	}
+	return s
+}
+
+// permitsBeside says how many permits of name are held, if any: whoever looks for the lock of that name may mean those.
+func permitsBeside(ctx context.Context, client *redlock.Client, name string) string {
+	seen, err := redlockadmin.Of(client).InspectSemaphore(ctx, name)
+	if err != nil || len(seen.Slots) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; of the semaphore of that name, %s held: see --permits", counted(len(seen.Slots), "permit is", "permits are"))
 }
 
 // add adds what a master says: a row behind its name, of question marks if it did not answer.

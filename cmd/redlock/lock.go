@@ -240,6 +240,8 @@ func (f *lockFlags) notAcquired(err error, from origins) error {
 	switch {
 	case f.once():
 		how = "tried once"
+	case f.Wait == nil && conflicts(err):
+		how = "and not waited for: --wait does that"
 	case f.Wait != nil && errors.Is(err, context.DeadlineExceeded):
 		how = fmt.Sprintf("waited %v", time.Duration(*f.Wait).Round(time.Millisecond))
 	}

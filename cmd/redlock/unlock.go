@@ -62,7 +62,11 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 		return refuse(err, called)
 	}
 	if !freed {
-		_, err = fmt.Fprintf(std.out, "%s: nobody held it\n", quote.Text(name))
+		beside := ""
+		if !u.Permits {
+			beside = permitsBeside(ctx, client, name)
+		}
+		_, err = fmt.Fprintf(std.out, "%s: nobody held it%s\n", quote.Text(name), beside)
 		return err
 	}
 	_, err = fmt.Fprintf(std.out, "%s: freed%s\n", quote.Text(name), quote.Text(whose))
