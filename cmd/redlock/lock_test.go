@@ -117,6 +117,9 @@ func TestWholeWaitsForOthers(t *testing.T) {
 			if codeOf(err) != exitConflict || time.Since(start) != 0 {
 				t.Errorf("without a deadline, whole = %v after %v, want the conflict at once", err, time.Since(start))
 			}
+			if says := new(lockFlags).notAcquired(err, nil); !strings.Contains(says.Error(), "--wait does that") {
+				t.Errorf("without --wait: %v, want it to name the flag", says)
+			}
 		})
 	}
 }
