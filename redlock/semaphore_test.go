@@ -53,10 +53,12 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 			holds = append(holds, acquire(t, c, "gpu", 3))
 		}
 		operator := redlockadmin.Of(open(t, fleet, redlock.Config{}))
+		rest(5 * time.Second)
 		seen, err := operator.InspectSemaphore(t.Context(), "gpu")
 		if expect(t, "Inspect", err); len(seen.Slots) != 3 {
 			t.Fatalf("Inspect = %+v, want three slots", seen.Slots)
 		}
+		check.Equal(t, seen.Slots[0].HeldFor.Round(time.Second), 5*time.Second, "HeldFor of a slot")
 		w := locking(t, c, "gpu", redlock.Permits(3))
 		rest(time.Second)
 		for slot, want := range map[int]bool{holds[1].Slot(): true, 7: false} {

@@ -29,7 +29,7 @@ type Listed struct {
 	Token     int64               // fencing token
 	Readers   int                 // that have it
 	Slots     int                 // of a semaphore: permits that are held
-	Waiting   int                 // in the queue, as far as a master tells: 32 of a lock, 100 of a semaphore
+	Waiting   int                 // places in queues, as far as a master tells: 32 of a lock; 100 of a semaphore, whose waiters have up to four each
 	Masters   int                 // that name the holder, or somebody
 }
 

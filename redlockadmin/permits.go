@@ -33,6 +33,7 @@ type Slot struct {
 	Owner     string              // "uuid:rN"
 	Client    *redlock.ClientInfo // whose owner it is; nil if it has no record
 	Remaining time.Duration       // until it is free
+	HeldFor   time.Duration       // how long its owner has had it; 0 if that is not known, as in a SemaphoreState
 	Token     int64               // fencing counter of the slot
 }
 
@@ -59,7 +60,7 @@ func (a *Admin) InspectSemaphore(ctx context.Context, name string) (SemaphoreIns
 
 func slots(taken []inspect.Slot, who map[string]*redlock.ClientInfo) (list []Slot) {
 	for _, s := range taken {
-		list = append(list, Slot{Number: s.Slot, Owner: s.Owner, Client: who[s.Owner], Remaining: s.Left, Token: s.Token})
+		list = append(list, Slot{Number: s.Slot, Owner: s.Owner, Client: who[s.Owner], Remaining: s.Left, HeldFor: s.For, Token: s.Token})
 	}
 	return list
 }

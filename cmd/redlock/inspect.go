@@ -111,7 +111,7 @@ func (s *sight) print(out *page) {
 	out.table(s.rows, 0)
 	out.say(append(s.notes, "", verdict)...)
 	out.nextTable(s.having)
-	rows := [][]string{{"WAITER", "FOR", "MASTERS"}}
+	rows := [][]string{{"WAITER", "WANTS", "MASTERS"}}
 	for _, w := range inLine(s.queues) {
 		what := "the lock"
 		switch {
@@ -257,13 +257,17 @@ func mayKeep(holder string) bool { return strings.Contains(holder, ":k") }
 // permitsSight is what the masters say of permits.
 func permitsSight(seen redlockadmin.SemaphoreInspection, err error) *sight {
 	s := &sight{err: err, permits: true, held: len(seen.Slots) > 0, report: permitsAsJSON(seen, err)}
-	s.rows, s.having = [][]string{{"MASTER", "HELD", "WAITING"}}, [][]string{{"SLOT", "HOLDER", "LEFT", "TOKEN"}}
+	s.rows, s.having = [][]string{{"MASTER", "HELD", "WAITING"}}, [][]string{{"SLOT", "HOLDER", "FOR", "LEFT", "TOKEN"}}
 	for _, m := range seen.Masters {
 		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))}, m.Guard, m.Queue, m.Err)
 	}
 	for _, t := range seen.Slots {
 		s.owners = append(s.owners, t.Owner)
-		s.having = append(s.having, []string{fmt.Sprint(t.Number), named(t.Owner, t.Client), rounded(t.Remaining), fmt.Sprint(t.Token)})
+		held := "-"
+		if t.HeldFor > 0 {
+			held = age(t.HeldFor)
+		}
+		s.having = append(s.having, []string{fmt.Sprint(t.Number), named(t.Owner, t.Client), held, rounded(t.Remaining), fmt.Sprint(t.Token)})
 	}
 	s.verdict = counted(len(seen.Slots), "permit is", "permits are") + " held"
 	if !s.held {

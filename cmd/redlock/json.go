@@ -104,6 +104,7 @@ type slot struct {
 	Holder string      `json:"holder"`
 	Client *clientJSON `json:"client,omitempty"`
 	LeftMS int64       `json:"left_ms"`
+	ForMS  int64       `json:"for_ms"` // how long it has been held; 0 if that is not known, as of one master
 	Token  int64       `json:"token"`
 }
 
@@ -129,7 +130,7 @@ func permitWaiterAsJSON(w redlockadmin.Waiter) waiter {
 }
 
 func slotAsJSON(s redlockadmin.Slot) slot {
-	return slot{s.Number, s.Owner, clientAsJSON(s.Client), s.Remaining.Milliseconds(), s.Token}
+	return slot{s.Number, s.Owner, clientAsJSON(s.Client), s.Remaining.Milliseconds(), s.HeldFor.Milliseconds(), s.Token}
 }
 
 func inspectionAsJSON(seen redlockadmin.Inspection, err error) inspection {

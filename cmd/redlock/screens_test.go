@@ -104,7 +104,7 @@ func permitInspections() []printed {
 	permits := func(when string, seen redlockadmin.SemaphoreInspection, err error) printed {
 		return printed{"inspect --permits: " + when, 0, permitsSight(seen, err).print}
 	}
-	taken := []redlockadmin.Slot{{Number: 2, Owner: "a:r1", Remaining: 1500 * time.Millisecond, Token: 7}}
+	taken := []redlockadmin.Slot{{Number: 2, Owner: "a:r1", Remaining: 1500 * time.Millisecond, HeldFor: 12 * time.Second, Token: 7}}
 	masters := []redlockadmin.SemaphoreState{
 		{Master: "m1", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r1"}}},
 		{Master: "m2", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r1", Slot: 3}}},

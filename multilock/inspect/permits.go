@@ -19,6 +19,7 @@ type Slot struct {
 	Slot  int
 	Owner string
 	Left  time.Duration // until it is free
+	For   time.Duration // how long its owner has had it, see Inspection; zero in a View
 	Token int64         // its fencing counter
 }
 
@@ -53,7 +54,7 @@ func Permits(ctx context.Context, d *clients.Directory, name string) (Inspection
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		held := Slot{Slot: slot, Owner: one.Holder, Left: one.Left}
+		held := Slot{Slot: slot, Owner: one.Holder, Left: one.Left, For: one.For}
 		for i, v := range one.Views {
 			view := &in.Views[i]
 			if v.Holder != "" {
