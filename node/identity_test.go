@@ -190,21 +190,3 @@ func TestCheckVersion(t *testing.T) {
 		check.Equal(t, checkVersion(version) != nil, want, "tooOld(%q)", version)
 	}
 }
-
-// TestOldMasterIsRefused: before it is asked for anything, with an error that names both
-// versions.
-func TestOldMasterIsRefused(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = withReply(cfg.Pool, "INFO server", []byte("redis_version:6.0.16\r\nrun_id:abc\r\nuptime_in_seconds:99999\r\n"))
-		n := start(t, cfg)
-		waitUntil(t, time.Second, n.Down)
-		got := sendAndWait(n, script.NewOwner("k", id("me:r1")).Acquire(lease, 1))
-		wantErr(t, "acquire", got, script.Unsent, "runs Redis 6.0.16, but 6.2 or later is needed")
-		if old, ok := errors.AsType[*VersionError](got.Err); !ok || old.Version != "6.0.16" {
-			t.Errorf("acquire: got %#v, want a *VersionError for 6.0.16", got.Err)
-		}
-		if calls := m.Calls("EVALSHA") + m.Calls("EVAL"); calls > 0 {
-			t.Errorf("it was sent %d scripts, want none", calls)
-		}
-	})
-}
