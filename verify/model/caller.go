@@ -265,11 +265,11 @@ func (w *World) want(k *Case, m uint8, o twin.Owner) {
 }
 
 // holder is who has the lock, as a client is told.
-func (k *Case) holder(h attempt.Holder) attempt.Holder {
-	if h != attempt.Nobody && k.keeping(whose(h)) {
-		return h | attempt.Keeps
+func (k *Case) holder(o twin.Owner) attempt.Holder {
+	if k.keeping(o) {
+		return attempt.Holder(o) | attempt.Keeps
 	}
-	return h
+	return attempt.Holder(o)
 }
 
 // entries are what callers who share a hold know of their own entries. The protocol is not asked.

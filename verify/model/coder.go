@@ -134,7 +134,7 @@ func (c *coder) less(m, n int) bool {
 
 // read makes a state that has a key.
 func (c *coder) read(key []byte, w *World) {
-	w.forget(c.k)
+	*w = World{Now: begin}
 	c.w, c.reading, c.buf = w, true, key
 	for i := range c.callers {
 		c.callers[i] = i
@@ -279,7 +279,7 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 
 // party codes who has the lock.
 func (c *coder) party(h attempt.Holder) attempt.Holder {
-	return c.k.holder(named(c.owner(whose(h &^ attempt.Keeps))))
+	return c.k.holder(c.owner(twin.Owner(h)))
 }
 
 func (c *coder) since(v int64) int64 {
@@ -315,7 +315,6 @@ func (c *coder) token(v int64) int64 {
 const (
 	forgotten = 9 + iota
 	another   // of an owner that has gone, or one that has no say
-	none0     // no round
 )
 
 // round codes the number of a round of owner o. A hand-off that names it says nothing where the owner has the lock.
@@ -326,8 +325,6 @@ func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
 		ago := p.Round - number
 		current := numberOf(o) == p.Last && (counts(&p.Attempt) || !handOff && (p.State == attempt.Settling || has(&p.Attempt)))
 		switch {
-		case number == 0:
-			c.u8(none0)
 		case !current:
 			c.u8(another)
 		case ago < maxRounds:
@@ -338,14 +335,10 @@ func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
 		}
 		return number
 	}
-	switch v := c.u8(0); v {
-	case none0:
-		return 0
-	case another:
-		return 2
-	default:
+	if v := c.u8(0); v != another {
 		return p.Round + 1 - uint32(v)
 	}
+	return 2
 }
 
 // Numbers that only tell things apart are renamed by rank before a state becomes a key: owners for

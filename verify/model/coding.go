@@ -174,17 +174,12 @@ func (c *coder) rounds(caller int, of *Caller) {
 	if has(p) {
 		return
 	}
-	heldAsOf = c.small8(heldAsOf, &p.Refreshing)
+	refreshing := b2(p.Refreshing)
+	two(c, &heldAsOf, &refreshing)
+	p.Refreshing = refreshing == 1
 	if c.reading && uint32(heldAsOf) < maxRounds {
 		p.HeldAsOf = p.Round - uint32(heldAsOf)
 	}
-}
-
-// small8 codes a small number and a flag in a byte.
-func (c *coder) small8(v uint8, flag *bool) uint8 {
-	x := c.u8(v | b2(*flag)<<7)
-	*flag = x>>7 == 1
-	return x & 127
 }
 
 // master codes what a master has.
@@ -471,7 +466,7 @@ func (c *coder) message(x *Message) {
 	case ask:
 		if x.Channel == down {
 			if x.Outcome == attempt.No {
-				x.Holder = c.party(x.Holder)
+				x.Holder = c.owner(x.Holder)
 				x.Left = c.millis(x.Left+millis(c.w.Now)) - millis(c.w.Now)
 				x.Ahead = c.ahead(x.Ahead)
 			}

@@ -124,7 +124,7 @@ func (x *mover) linkFaults(it *item, m, client int) {
 
 func (x *mover) masterFaults(it *item, m int) {
 	k, p := x.k, &it.Masters[m]
-	some := p.lease(0) != nil
+	some := p.Lock.Holder != 0
 	x.fault(it, restart, true, func(w *World) { w.restart(k, m, kept{}) })
 	x.fault(it, jump, some, func(w *World) { w.jump(k, m) })
 	x.fault(it, older, p.Saved, func(w *World) { w.restart(k, m, w.Masters[m].Copy) })

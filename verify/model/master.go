@@ -62,7 +62,7 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	if withheld && !unsent {
 		x.Outcome = attempt.Errored
 	}
-	x.Holder, x.Left, x.Token, x.Ahead = named(reply.Holder), reply.Left, reply.Token, uint8(reply.Rank)
+	x.Holder, x.Left, x.Token, x.Ahead = reply.Holder, reply.Left, reply.Token, uint8(reply.Rank)
 	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 
@@ -216,7 +216,7 @@ func (p *kept) has(o twin.Owner) bool {
 }
 
 // free reports whether nobody has anything, and nobody waits.
-func (p *kept) free() bool { return p.lease(0) == nil && p.Lock.Queue[0].Owner == 0 }
+func (p *kept) free() bool { return p.Lock.Holder == 0 && p.Lock.Queue[0].Owner == 0 }
 
 // expire drops what has run out. An entry in the queue that is stale does nothing any more, and
 // the queue itself lasts for as long as anybody is in it.
@@ -238,17 +238,6 @@ func (p *kept) expire(now int64) {
 // forever is longer than what is looked at takes.
 const forever = 10_000
 
-// lease returns when the i-th lease there ends, nil if there are not so many.
-func (p *kept) lease(i int) *int64 {
-	for _, until := range p.leases() {
-		if i == 0 {
-			return until
-		}
-		i--
-	}
-	return nil
-}
-
 // last has a lock that is shared end with the last of its readers.
 func (p *kept) last() {
 	if l := &p.Lock; l.Holder == twin.Readers {
@@ -256,39 +245,5 @@ func (p *kept) last() {
 		for _, r := range l.Reading {
 			l.Expires = max(l.Expires, r.Until)
 		}
-	}
-}
-
-// An owner, as masters name it, takes 16 bits of a number.
-const (
-	ownerBits  = 16
-	numberBits = 13
-)
-
-// readers is the number of all readers together, which no owner has.
-const readers attempt.Holder = 1<<ownerBits - 1
-
-// named returns the number of an owner.
-func named(o twin.Owner) attempt.Holder {
-	switch {
-	case o == 0:
-		return attempt.Nobody
-	case o == twin.Readers:
-		return readers
-	case numberOf(o) >= 1<<numberBits:
-		panic("model: too many owners")
-	}
-	return attempt.Holder(callerOf(o)+1)<<numberBits | attempt.Holder(numberOf(o))
-}
-
-// whose returns the owner that a number names.
-func whose(h attempt.Holder) twin.Owner {
-	switch v := h & (1<<ownerBits - 1); v {
-	case attempt.Nobody:
-		return 0
-	case readers:
-		return twin.Readers
-	default:
-		return owner(int(v>>numberBits)-1, uint32(v&(1<<numberBits-1)))
 	}
 }

@@ -167,18 +167,21 @@ func (w *World) serve(k *Case, m int, clients []int) {
 
 // early ends leases early, where clocks differ.
 func (x *mover) early(it *item, m int) (goOn bool) {
-	i := 0
-	for _, until := range it.Masters[m].leases() {
-		if *until <= millis(it.Now+2) {
-			x.maybe(it, func(w *World) {
-				p := &w.Masters[m]
-				*p.lease(i) = millis(w.Now)
-				p.last()
-				p.Lock.Expire(millis(w.Now))
-				w.noteText("m%d ends a lease EARLY", p.Name)
-			})
+	for o, until := range it.Masters[m].leases() {
+		if *until > millis(it.Now+2) {
+			continue
 		}
-		i++
+		x.maybe(it, func(w *World) {
+			p := &w.Masters[m]
+			for other, until := range p.leases() {
+				if other == o {
+					*until = millis(w.Now)
+				}
+			}
+			p.last()
+			p.Lock.Expire(millis(w.Now))
+			w.noteText("m%d ends a lease EARLY", p.Name)
+		})
 	}
 	return true
 }
@@ -207,16 +210,10 @@ func (x *mover) caller(c int) {
 		}
 		return true
 	})
-	x.slowly(c, "renewal", func(p *Caller) bool { return p.Meant }, func(w *World) { w.renew(k, c) })
-}
-
-// slowly has a client do what it is about to do for caller c: now, or a tick later, when other things may have
-// happened.
-func (x *mover) slowly(c int, what string, about func(*Caller) bool, do func(*World)) {
 	x.stage(func(it *item) bool {
-		if p := &it.Callers[c]; about(p) && !p.Asleep {
-			x.fault(it, slow, true, func(w *World) { w.noteText("the %s of C%d is SLOW", what, c) })
-			do(&it.World)
+		if p := &it.Callers[c]; p.Meant && !p.Asleep {
+			x.fault(it, slow, true, func(w *World) { w.noteText("the renewal of C%d is SLOW", c) }) // other things may happen before
+			it.renew(k, c)
 		}
 		return true
 	})

@@ -51,7 +51,7 @@ type Message struct {
 	Count   uint8 // hold count to set
 
 	Outcome attempt.Outcome // of an answer
-	Holder  attempt.Holder
+	Holder  twin.Owner
 	Left    int64 // in ms
 	Ahead   uint8 // who stand before the owner in the queue
 }

@@ -159,9 +159,6 @@ func name(o twin.Owner) string {
 	return fmt.Sprintf("C%d.%d", callerOf(o), numberOf(o))
 }
 
-// holderName names who has a lock.
-func holderName(h attempt.Holder) string { return name(whose(h &^ attempt.Keeps)) }
-
 // String tells of a command.
 func (x *Message) String() string {
 	s := fmt.Sprintf("%s %s", commands[x.Kind], name(x.Owner))
@@ -203,7 +200,7 @@ func (w *World) noteStep(k *Case, c int, ev attempt.Event) {
 	case attempt.Answer:
 		s += fmt.Sprintf(" of m%d to #%d: %s", master, ev.Round, outcomes[ev.Outcome])
 		if ev.Holder != 0 {
-			s += fmt.Sprintf(", %s has it for %d", holderName(ev.Holder), ev.Left/tick)
+			s += fmt.Sprintf(", %s has it for %d", name(twin.Owner(ev.Holder)), ev.Left/tick)
 		}
 	case attempt.HandedOff:
 		s += fmt.Sprintf(" of m%d for #%d", master, ev.Round)

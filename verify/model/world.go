@@ -155,27 +155,10 @@ func (w *World) copyTo(to *World, k *Case) {
 		to.Callers[c].Attempt.Masters = to.Callers[c].masters[:len(w.Callers[c].Attempt.Masters)]
 		to.Callers[c].Rounds = to.Callers[c].rounds[:len(w.Callers[c].Rounds)]
 	}
-	for m := range k.Masters {
-		from, to := &w.Masters[m], &to.Masters[m]
-		to.Name, to.Guard, to.Dead, to.Saved = from.Name, from.Guard, from.Dead, from.Saved
-		to.kept = from.kept
-		if from.Saved {
-			to.Copy = from.Copy
-		}
-	}
+	copy(to.Masters[:k.Masters], w.Masters[:k.Masters])
 	to.Links = w.Links
 	to.Messages.ends = w.Messages.ends
 	copy(to.Messages.list[:w.Messages.len()], w.Messages.list[:w.Messages.len()])
-}
-
-// forget makes w empty, as far as a case uses it.
-func (w *World) forget(k *Case) {
-	w.Now, w.Faults, w.Comes, w.Enters, w.Clock, w.Top = begin, 0, 0, 0, 0, tops{}
-	w.wrong, w.cut, w.log = "", false, nil
-	clear(w.Callers[:k.Callers])
-	clear(w.Masters[:k.Masters])
-	clear(w.Links[:k.Masters])
-	clear(w.Messages.ends[:])
 }
 
 // violate notes a violation, the first one only.
