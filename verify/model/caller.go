@@ -231,14 +231,6 @@ func (w *World) renew(k *Case, c int) {
 	w.step(k, c, ev, 0)
 }
 
-// timers does what it is time for in a hold.
-func (w *World) timers(k *Case, c int) {
-	p := &w.Callers[c]
-	if p.live() && p.Due && w.clock(c).Left(p.RenewAt) <= 0 && !p.Meant {
-		p.Meant = true
-	}
-}
-
 // behindAll returns a place behind all others.
 func (w *World) behindAll(k *Case) int64 {
 	last := int64(0)
@@ -359,15 +351,6 @@ func (w *World) checkCounts(k *Case, c int) {
 	}
 }
 
-// asked reports whether an entry is asked for, and counting whether a round is under way that may confirm one.
-func (c *Caller) asked() bool {
-	return slices.ContainsFunc(c.Entries, func(e attempt.Entry) bool { return e.State == attempt.Asked })
-}
-
-func (c *Caller) counting() bool {
-	return slices.ContainsFunc(c.Rounds, func(r attempt.Round) bool { return r.Command == attempt.Count && !r.Settled })
-}
-
 // checkEntries looks at what the entries of a hold are promised.
 func (w *World) checkEntries(k *Case, c int) {
 	p := &w.Callers[c]
@@ -375,6 +358,8 @@ func (w *World) checkEntries(k *Case, c int) {
 		return
 	}
 	lasts, wants := false, false
+	asked := slices.ContainsFunc(p.Entries, func(e attempt.Entry) bool { return e.State == attempt.Asked })
+	counting := slices.ContainsFunc(p.Rounds, func(r attempt.Round) bool { return r.Command == attempt.Count && !r.Settled })
 	for key := range uint8(maxEntries) {
 		if p.Inside&^p.Orphaned>>key&1 == 1 && k.watches(key, p.Waits) {
 			left := ticks(k.Lease)
@@ -386,7 +371,7 @@ func (w *World) checkEntries(k *Case, c int) {
 		}
 	}
 	switch {
-	case p.State == attempt.Held && p.asked() && !p.counting():
+	case p.State == attempt.Held && asked && !counting:
 		w.violate(unasked)
 	case lasts && !p.Due && !p.Meant && !p.renewing():
 		w.violate(unrenewed)

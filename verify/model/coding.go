@@ -448,7 +448,7 @@ func (c *coder) link(m, client int) {
 func (c *coder) message(x *Message) {
 	v := c.u8(uint8(x.Kind) | uint8(x.Command)<<3 | b2(x.Yield)<<5 | b2(x.Shared)<<6)
 	x.Kind, x.Command, x.Yield, x.Shared = kind(v&7), attempt.Command(v>>3&3), v>>5&1 == 1, v>>6&1 == 1
-	if c.k.Enters > 0 && (x.counts() || x.Kind == renew) {
+	if c.k.Enters > 0 && (x.Kind == count || x.Kind == renew) {
 		x.Count = c.u8(x.Count)
 	} else {
 		x.Count = 1

@@ -153,7 +153,10 @@ func (x *mover) callerFaults(it *item, c int) {
 		}
 		w.leave(k, c, 0)
 	})
-	x.fault(it, sleep, wants && !p.Asleep && it.busy(k, c), func(w *World) { w.sleep(k, c) })
+	x.fault(it, sleep, wants && !p.Asleep && it.busy(k, c), func(w *World) {
+		w.process(k, c, func(p *Caller) { p.Asleep = true })
+		w.noteText("C%d SLEEPS", c)
+	})
 	x.fault(it, still, wants && !p.Asleep, func(w *World) {
 		w.process(k, c, func(p *Caller) { p.Asleep, p.Still = true, true })
 		w.noteText("C%d and its clock STAND STILL", c)
@@ -183,11 +186,6 @@ func (w *World) process(k *Case, c int, f func(p *Caller)) {
 			f(&w.Callers[other])
 		}
 	}
-}
-
-func (w *World) sleep(k *Case, c int) {
-	w.process(k, c, func(p *Caller) { p.Asleep = true })
-	w.noteText("C%d SLEEPS", c)
 }
 
 func (w *World) wake(k *Case, c int) {

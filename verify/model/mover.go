@@ -206,7 +206,8 @@ func (x *mover) caller(c int) {
 				return w.step(k, c, attempt.Event{Kind: attempt.Due}, lot)
 			})
 		default:
-			it.timers(k, c)
+			p := &it.Callers[c]
+			p.Meant = p.Meant || p.live() && p.Due && it.clock(c).Left(p.RenewAt) <= 0
 		}
 		return true
 	})
@@ -332,9 +333,6 @@ func (x *mover) share(it *item, c int) {
 		x.maybe(it, func(w *World) { w.enter(k, c) })
 	}
 }
-
-// counts reports whether a command sets the hold count.
-func (x *Message) counts() bool { return x.Kind == count }
 
 // entered has owners enter their holds again.
 func (t *table) entered() {

@@ -26,11 +26,12 @@ type edge struct {
 	goal  bool   // all is well there
 	free  bool   // it needs no fault, and no message that is late: it counts for liveness
 	cut   bool   // the state is too large to be looked at
+	hash  uint64 // of the key, which expand adds
 }
 
 // found is what a search came to.
 type found struct {
-	states, edges, depth int
+	states, depth int
 
 	wrong string   // what is violated, "" if nothing is
 	trace []uint32 // the shortest way to it, or into the trap
@@ -58,7 +59,7 @@ const batch = 4096
 func search(systems []system, limit int) found {
 	f := found{store: newStore()}
 	g := &f.graph
-	var results [batch][]result
+	var results [batch][]edge
 	rooms := make([]room, len(systems))
 	begin := systems[0].first()
 	f.store.put(begin.key, hash(begin.key), none)
@@ -79,7 +80,6 @@ func search(systems []system, limit int) found {
 				level = f.store.len()
 			}
 			for _, r := range results[i] {
-				f.edges++
 				if r.cut {
 					f.cut++
 					continue
@@ -116,21 +116,15 @@ func (f found) violated(what string, trace []uint32) found {
 	return f
 }
 
-// result is an edge that has been copied.
-type result struct {
-	edge
-	hash uint64
-}
-
 // room is where a worker puts the edges that it finds, and their keys. It is used again: where it grows, what it had
 // stays with those who refer to it.
 type room struct {
-	edges []result
+	edges []edge
 	keys  []byte
 }
 
 // expand computes what follows states from at on.
-func expand(systems []system, s *store, at int, results [][]result, rooms []room) {
+func expand(systems []system, s *store, at int, results [][]edge, rooms []room) {
 	var wg sync.WaitGroup
 	var turn atomic.Int32
 	for w, sys := range systems {
@@ -146,7 +140,8 @@ func expand(systems []system, s *store, at int, results [][]result, rooms []room
 					from := len(keys)
 					keys = append(keys, e.key...)
 					e.key = keys[from:]
-					edges = append(edges, result{e, hash(e.key)})
+					e.hash = hash(e.key)
+					edges = append(edges, e)
 				})
 				results[i] = edges[first:]
 			}
