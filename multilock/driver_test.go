@@ -37,6 +37,8 @@ func TestEffectsBecomeCommands(t *testing.T) {
 	const short, at = 300 * time.Millisecond, Set(0b101)
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		d := newWaiting(fx.m)
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		d.owner = d.newOwnerLocked()
 		o, seen := d.owner, fx.m.All.Now().UnixMicro()+1000
 		d.state.Token = seen
