@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -67,15 +68,21 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 	})
 }
 
-// A caller that begins to wait in an outage that has outlasted the standing of its client looks when a master changes, and
-// not again and again.
+// In an outage that has outlasted the standing of its client, a caller that begins to wait looks when a master changes, and
+// not again and again. One that does not wait asks the master that is left for nothing.
 func TestAnOutageIsWaitedFor(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		const callers = 100
 		m := fx.introduced(t)
 		unlock(t, fx.take(t, m, "k"))
-		fx.each((*redlocktest.Master).Kill)
+		fx.Master(0).Kill()
+		fx.Master(1).Kill()
 		time.Sleep(10 * time.Second)
+		scripts := func() int64 { return fx.Master(2).Calls("EVAL") + fx.Master(2).Calls("EVALSHA") }
+		asked := scripts()
+		if _, err := m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrNoQuorum) || scripts() != asked {
+			t.Errorf("a try = %v, and %d scripts ran; want ErrNoQuorum, and none", err, scripts()-asked)
+		}
 		for i := range callers {
 			begin(t, m, patient(fmt.Sprint(i)))
 		}
