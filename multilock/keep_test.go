@@ -166,27 +166,6 @@ func TestNotKeptAfterADoubt(t *testing.T) {
 	}
 }
 
-// A master that is doubted while what was won has yet to become a hold of its caller is doubted by that hold: it is
-// renewed at once, and not kept.
-func TestDoubtBeforeItIsAHold(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
-		req := watched()
-		d := fx.m.newDriver("k", &req, fx.m.All.Stamp(clock.Now()), make(chan struct{}, 1))
-		d.start()
-		wantWon(t, "a free lock", d)
-		before := fx.Master(0).Calls("EVALSHA")
-		fx.m.Doubted(0)
-		hold, err := d.conclude(&req, nil)
-		check.OK(t, err)
-		time.Sleep(10 * time.Millisecond)
-		if calls := fx.Master(0).Calls("EVALSHA") - before; calls != 1 {
-			t.Errorf("%d script calls for a hold that is doubted when it begins, want 1: it is renewed at once", calls)
-		}
-		unlock(t, hold)
-		fx.wantNothing(t, "then", fx.m)
-	})
-}
-
 // What is kept goes to who stands in the client's line, and not to who comes later.
 func TestKeptGoesToTheLine(t *testing.T) {
 	keeping(t, func(t *testing.T, fx *fixture) {
