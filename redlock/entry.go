@@ -21,11 +21,11 @@ type entry struct {
 	since    time.Time
 }
 
-// request returns what is asked of the masters for w, and the entry that it is for. The owner of ctx enters it again, or
-// the entry itself if there is none.
-func (s *set) request(ctx context.Context, w want) (*entry, multilock.Request) {
-	e, req := &entry{set: s, owner: ownerOf(ctx)}, w.req
-	req.Wait, req.Owner, req.Entry = w.wait, e.owner, e
+// request fills in what is the caller's own of what is asked of the masters, and returns the entry that it is for. The
+// owner of ctx enters it again, or the entry itself if there is none.
+func (s *set) request(ctx context.Context, req multilock.Request, bound bool) (*entry, multilock.Request) {
+	e := &entry{set: s, owner: ownerOf(ctx)}
+	req.Owner, req.Entry = e.owner, e
 	if req.Permits == 0 {
 		e.name = req.Key
 	}
@@ -34,7 +34,7 @@ func (s *set) request(ctx context.Context, w want) (*entry, multilock.Request) {
 	}
 	e.self[0] = e
 	e.ctx.parts = e.self[:]
-	e.ctx.open(ctx, w.bind, e)
+	e.ctx.open(ctx, bound, e)
 	return e, req
 }
 

@@ -17,7 +17,7 @@ import (
 //
 // Cost: that of Lock and Unlock.
 func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) error, options ...Option) (err error) {
-	hold, err := c.lock(ctx, name, options, want{wait: true, bind: true})
+	hold, err := c.lock(ctx, name, options, true, true)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 // before it.
 // Source: docs/how-it-works.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string, options ...Option) (*Hold, error) {
-	return c.lock(ctx, name, options, want{wait: true})
+	return c.lock(ctx, name, options, true, false)
 }
 
 // TryLock is Lock without waiting: ErrTaken when another owner has name, ErrNoQuorum
@@ -69,49 +69,47 @@ func (c *Client) Lock(ctx context.Context, name string, options ...Option) (*Hol
 // one that is not known yet takes another round trip, 50 ms at most, with one command and one script call on each
 // master.
 func (c *Client) TryLock(ctx context.Context, name string, options ...Option) (*Hold, error) {
-	return c.lock(ctx, name, options, want{})
+	return c.lock(ctx, name, options, false, false)
 }
 
-// lock implements every variant; how says what is no option.
-func (c *Client) lock(ctx context.Context, name string, options []Option, how want) (*Hold, error) {
-	w, err := wanted(name, options)
-	if err != nil {
-		return nil, err
-	}
-	w.wait, w.bind = how.wait, how.bind
-	hold, err := c.take(ctx, w)
+// lock implements every variant. The context of a Hold that is bound ends with ctx, too.
+func (c *Client) lock(ctx context.Context, name string, options []Option, wait, bound bool) (*Hold, error) {
+	hold, err := c.take(ctx, name, options, wait, bound)
 	return hold, outward(err)
 }
 
-func (c *Client) take(ctx context.Context, w want) (*Hold, error) {
-	items, err := c.items(ctx, w)
+func (c *Client) take(ctx context.Context, name string, options []Option, wait, bound bool) (*Hold, error) {
+	items, err := c.items(ctx, name, options)
 	if err != nil {
 		return nil, err
 	}
-	if w.req.Permits > 0 || !c.enters(ownerOf(ctx), w.req.Key) {
-		if err := c.admit(ctx, w.op(), w.req.Key); err != nil {
+	first := &items[0]
+	if first.req.Permits > 0 || !c.enters(ownerOf(ctx), name) {
+		if err := c.admit(ctx, first.op(), name); err != nil {
 			return nil, err
 		}
 	}
 	if len(items) == 1 {
-		return items[0].set.lock(ctx, items[0].want)
+		first.req.Wait = wait
+		return first.lock(ctx, bound)
 	}
-	for i := range items {
-		items[i].wait, items[i].bind = false, false // that is for both together
-	}
-	holds, err := take(ctx, items, w.wait, w.bind)
+	holds, err := take(ctx, items, wait, bound)
 	if err != nil {
 		return nil, err
 	}
 	return holds[0], nil
 }
 
-// items returns what is to be locked for w: one item for each set of its name. It refuses what cannot begin.
-func (c *Client) items(ctx context.Context, w want) ([]item, error) {
-	if err := c.check(w.req.Key); err != nil {
+// items returns what is to be locked: one item for each set of name. It refuses what cannot begin.
+func (c *Client) items(ctx context.Context, name string, options []Option) ([]item, error) {
+	w, err := wanted(name, options)
+	if err != nil {
 		return nil, err
 	}
-	at := c.at(w.req.Key)
+	if err := c.check(name); err != nil {
+		return nil, err
+	}
+	at := c.at(name)
 	items := make([]item, len(at))
 	for i, s := range at {
 		items[i] = item{s, w}
@@ -123,12 +121,12 @@ func (c *Client) items(ctx context.Context, w want) ([]item, error) {
 			return nil, err
 		}
 		req.Lease, req.Limit = req.Lease.Truncate(time.Millisecond), s.cfg.MaxHold
-		if err := s.alreadyHeld(ctx, w); err != nil {
+		if err := s.alreadyHeld(ctx, req); err != nil {
 			return nil, err
 		}
 	}
 	if ctx.Err() != nil {
-		return nil, poll.Fail(w.op(), w.req.Key, poll.Ended(ctx))
+		return nil, poll.Fail(items[0].op(), name, poll.Ended(ctx))
 	}
 	return items, nil
 }
@@ -139,9 +137,4 @@ func (c *Client) check(name string) error {
 		return errNoClient
 	}
 	return checkName(c.prefix, name)
-}
-
-func (s *set) lock(ctx context.Context, w want) (*Hold, error) {
-	e, req := s.request(ctx, w)
-	return e.locked(s.masters.Lock(ctx, req))
 }

@@ -74,15 +74,8 @@ func Lease(lease time.Duration) Option { return Option{fixed: true, lease: lease
 // Source: docs/how-it-works.md, "Permits".
 func Permits(n int) Option { return Option{permits: &n} }
 
-// want is what a caller wants.
-type want struct {
-	req  multilock.Request // without what is the caller's own
-	wait bool              // until it is free
-	bind bool              // the hold's context ends with the caller's
-}
-
 // wanted returns what a caller wants of name, or why nobody can have that.
-func wanted(name string, options []Option) (want, error) {
+func wanted(name string, options []Option) (multilock.Request, error) {
 	req := multilock.Request{Key: name, Watch: true}
 	for _, o := range options {
 		req.Shared = req.Shared || o.shared
@@ -93,19 +86,11 @@ func wanted(name string, options []Option) (want, error) {
 			continue
 		}
 		if req.Permits = *o.permits; req.Permits < 1 || req.Permits > script.MaxPermits {
-			return want{}, fmt.Errorf("redlock: %d permits of %q: a semaphore has 1 to %d", req.Permits, name, script.MaxPermits)
+			return req, fmt.Errorf("redlock: %d permits of %q: a semaphore has 1 to %d", req.Permits, name, script.MaxPermits)
 		}
 	}
 	if req.Shared && req.Permits > 0 {
-		return want{}, errors.New("redlock: Shared and Permits do not go together")
+		return req, errors.New("redlock: Shared and Permits do not go together")
 	}
-	return want{req: req}, nil
-}
-
-// op is what its errors say was done.
-func (w *want) op() string {
-	if w.req.Permits > 0 {
-		return "acquire"
-	}
-	return "lock"
+	return req, nil
 }

@@ -32,24 +32,24 @@ func WithOwner(ctx context.Context) context.Context {
 // ownerOf returns the owner of the tree that ctx is in, nil if there is none.
 func ownerOf(ctx context.Context) any { return ctx.Value(ownerKey{}) }
 
-// alreadyHeld returns why a lock of what w wants would wait for the caller itself: a hold around ctx has it, and
+// alreadyHeld returns why a lock of what req wants would wait for the caller itself: a hold around ctx has it, and
 // the caller's owner does not enter that.
 //
 // It is tempting to enter the hold. But a context is handed on to whoever works for the holder, so all of them would be
 // inside at once.
-func (s *set) alreadyHeld(ctx context.Context, w want) error {
-	if w.req.Permits > 0 {
+func (s *set) alreadyHeld(ctx context.Context, req *multilock.Request) error {
+	if req.Permits > 0 {
 		return nil
 	}
 	for around := windowOf(ctx); around != nil; around = windowOf(around.values) {
-		e := around.find(s, w.req.Key)
+		e := around.find(s, req.Key)
 		switch {
 		case e == nil || e.owner == ownerOf(ctx):
 			continue
-		case e.hold.Load().Shared() && !w.req.Shared:
-			return poll.Fail("lock", w.req.Key, ErrUpgrade)
+		case e.hold.Load().Shared() && !req.Shared:
+			return poll.Fail("lock", req.Key, ErrUpgrade)
 		}
-		return poll.Fail("lock", w.req.Key, ErrHeld)
+		return poll.Fail("lock", req.Key, ErrHeld)
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func (e *entry) enter(ctx context.Context) (*Hold, error) {
 		return nil, poll.Fail("enter", e.name, poll.Ended(ctx))
 	}
 	cfg := &e.set.cfg
-	again, req := e.set.request(ctx, want{req: multilock.Request{Key: e.name, Watch: true, Lease: cfg.Lease, Limit: cfg.MaxHold}})
+	again, req := e.set.request(ctx, multilock.Request{Key: e.name, Watch: true, Lease: cfg.Lease, Limit: cfg.MaxHold}, false)
 	again.owner = e.owner
 	return again.locked(hold, e.set.masters.Enter(ctx, hold, req))
 }

@@ -19,10 +19,23 @@ import (
 // costs another round trip, in which those behind it are asked for again.
 const maxNames = 64
 
-// item is one of several locks.
+// item is what is to be locked in one set.
 type item struct {
 	*set
-	want
+	req multilock.Request // without what is the caller's own
+}
+
+// op is what its errors say was done.
+func (it *item) op() string {
+	if it.req.Permits > 0 {
+		return "acquire"
+	}
+	return "lock"
+}
+
+func (it *item) lock(ctx context.Context, bound bool) (*Hold, error) {
+	e, req := it.request(ctx, it.req, bound)
+	return e.locked(it.masters.Lock(ctx, req))
 }
 
 // inOrder returns the items of several names: by the bytes of the names, each once. This is the order
@@ -39,14 +52,10 @@ func (c *Client) inOrder(ctx context.Context, names []string, options []Option) 
 	}
 	var items []item
 	for _, name := range names {
-		w, err := wanted(name, options)
-		if err == nil && w.req.Permits > 0 {
+		of, err := c.items(ctx, name, options)
+		if err == nil && of[0].req.Permits > 0 {
 			err = errors.New("redlock: Permits are taken one at a time")
 		}
-		if err != nil {
-			return nil, err
-		}
-		of, err := c.items(ctx, w)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +171,7 @@ func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err 
 func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold, errs []error) {
 	reqs, entries := make([]multilock.Request, len(at)), make([]*entry, len(at))
 	for j, i := range at {
-		entries[j], reqs[j] = s.request(ctx, items[i].want)
+		entries[j], reqs[j] = s.request(ctx, items[i].req, false)
 	}
 	got, failed := s.masters.TryAll(ctx, reqs)
 	for j, i := range at {
@@ -193,8 +202,8 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 			}
 		})
 	}
-	it.wait = true
-	hold, err := it.lock(ctx, it.want)
+	it.req.Wait = true
+	hold, err := it.lock(ctx, false)
 	if err != nil && context.Cause(ctx) == errAway {
 		return nil, errAway
 	}

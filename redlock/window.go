@@ -11,13 +11,12 @@ import (
 // window is the context of an entry, or of several: it ends with the first of them, for its cause. It
 // refers to the entries and not to their Holds.
 type window struct {
-	context.Context
-	cancel context.CancelCauseFunc
-	scope  scope
-	values context.Context // the caller's
-	entry  *entry          // whose token Token returns, nil where no token could be named
-	parts  []*entry
-	outer  atomic.Pointer[window] // of several that it is a part of, nil if there is none
+	context.Context // that ends; its values are the caller's, see Value
+	cancel          context.CancelCauseFunc
+	values          context.Context // the caller's
+	entry           *entry          // whose token Token returns, nil where no token could be named
+	parts           []*entry
+	outer           atomic.Pointer[window] // of several that it is a part of, nil if there is none
 }
 
 // made is w, or a window that has ended, and has no parts, if there is none.
@@ -61,32 +60,29 @@ func least[T cmp.Ordered](w *window, of func(*multilock.Hold) T) (least T) {
 // is set.
 func (w *window) open(ctx context.Context, bound bool, e *entry) {
 	w.values, w.entry = ctx, e
-	w.scope = scope{context.Background(), w}
+	end := context.Background()
 	if bound {
-		w.scope.Context = ctx
+		end = ctx
 	}
-	w.Context, w.cancel = context.WithCancelCause(&w.scope)
+	w.Context, w.cancel = context.WithCancelCause(end)
 }
 
-// scope is what a window is made of: it has the values of the caller's context, but need not end with
-// it.
-type scope struct {
-	context.Context // that it ends with
-	window          *window
-}
+type windowKey struct{}
 
-type scopeKey struct{}
-
-func (s *scope) Value(key any) any {
-	if key == (scopeKey{}) {
-		return s.window
+// Value finds w itself, what package context looks for in a context that can end, and the caller's values.
+func (w *window) Value(key any) any {
+	if key == (windowKey{}) {
+		return w
 	}
-	return s.window.values.Value(key)
+	if v := w.Context.Value(key); v != nil {
+		return v
+	}
+	return w.values.Value(key)
 }
 
 // windowOf returns the innermost window that ctx derives from, nil if there is none.
 func windowOf(ctx context.Context) *window {
-	w, _ := ctx.Value(scopeKey{}).(*window)
+	w, _ := ctx.Value(windowKey{}).(*window)
 	return w
 }
 
