@@ -203,9 +203,9 @@ func (h *Hold) enter(ctx context.Context, req *Request) error {
 		switch {
 		case !h.liveLocked(), asks:
 		case i < 0:
-			return h.d.m.All.Lost("lock", h.d.key, &r.ballot, poll.ErrNoQuorum, nil, nil)
+			return h.d.m.All.Lost("enter", h.d.key, &r.ballot, poll.ErrNoQuorum, nil, nil)
 		case cut != nil && h.d.state.Entries[i].State == attempt.Asked:
-			why := h.d.m.All.Lost("lock", h.d.key, &r.ballot, poll.ErrNoQuorum, cut, nil)
+			why := h.d.m.All.Lost("enter", h.d.key, &r.ballot, poll.ErrNoQuorum, cut, nil)
 			h.d.stepLocked(&attempt.Event{Kind: attempt.Leave, Key: req.Entry})
 			return why
 		}
@@ -224,7 +224,7 @@ func (m *Masters) Enter(ctx context.Context, h *Hold, req Request) error {
 	err := h.enter(ctx, &req)
 	if errors.Is(err, errEnded) {
 		h.d.drain()
-		err = poll.Fail("enter", req.Key, h.Check())
+		err = h.Check()
 	}
 	req.trace.failed(err)
 	return err

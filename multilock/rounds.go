@@ -59,7 +59,7 @@ func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *rou
 	case attempt.Count:
 		d.count = r
 		r.begin(script.Unsent)
-		if r.op, msg.cmd = "lock", d.owner.Enter(want.Lease, int(want.Count)); want.Lease == 0 {
+		if r.op, msg.cmd = "enter", d.owner.Enter(want.Lease, int(want.Count)); want.Lease == 0 {
 			r.op, msg.cmd = "unlock", d.owner.Leave(int(want.Count))
 		}
 	case attempt.Release:

@@ -59,9 +59,15 @@ func (s *stage) taken() {
 	s.last()
 }
 
+// takenLong is taken for 12 s.
+func (s *stage) takenLong() {
+	s.taken()
+	time.Sleep(12 * time.Second)
+}
+
 // lockWithin is Lock with a deadline.
-func (s *stage) lockWithin(d time.Duration) error {
-	return second(s.Lock(within(s.t, s.t.Context(), d), "orders:42"))
+func (s *stage) lockWithin(d time.Duration, options ...redlock.Option) error {
+	return second(s.Lock(within(s.t, s.t.Context(), d), "orders:42", options...))
 }
 
 // What goes wrong.
@@ -117,14 +123,33 @@ func giveToAnother(m *redlocktest.Master) {
 	m.Expire("orders:42", time.Minute)
 }
 
+// forLong is what two masters are dead for: the client is established no more.
+func forLong(s *stage) {
+	first(die)(s)
+	time.Sleep(time.Minute)
+}
+
+// fromTheStart is when all masters hang for a client that has yet to be established.
+func fromTheStart(s *stage) {
+	each(s.Fleet, 0, 3, hang)
+	s.Client = open(s.t, s.Fleet, redlock.Config{})
+}
+
 // What is called.
 
 func tryLock(s *stage) error   { return second(s.TryLock(s.t.Context(), "orders:42")) }
 func lockFor1s(s *stage) error { return s.lockWithin(time.Second) }
 func lockFor5s(s *stage) error { return s.lockWithin(5 * time.Second) }
+func lockAllFor1s(s *stage) error {
+	return second(s.LockAll(within(s.t, s.t.Context(), time.Second), []string{"orders:42", "orders:43"}))
+}
+
+func acquireFor1s(s *stage) error { return s.lockWithin(time.Second, redlock.Permits(2)) }
+
 func forceUnlock(s *stage) error {
 	return second(redlockadmin.Of(s.Client).ForceUnlock(s.t.Context(), "orders:42"))
 }
+func enter(s *stage) error      { return second(s.hold.Enter(s.t.Context())) }
 func extend(s *stage) error     { return s.hold.Extend(s.t.Context(), lease) }
 func unlockHold(s *stage) error { return s.hold.Unlock(s.t.Context()) }
 
@@ -143,7 +168,20 @@ var guarded = redlock.Config{RestartGuard: lease}
 var scenes = []scene{
 	{name: "TryLock: another client has it", before: (*stage).taken, call: tryLock},
 	{name: "Lock: another client has it until the deadline", before: (*stage).taken, call: lockFor1s},
+	{name: "TryLock: another client has had it for long", before: (*stage).takenLong, call: tryLock},
+	{name: "TryLockAll: another client has had one for long", before: (*stage).takenLong, call: func(s *stage) error {
+		return second(s.TryLockAll(s.t.Context(), []string{"orders:42", "orders:41"}))
+	}},
+	{name: "Lock: another client has had it for long", before: (*stage).takenLong, call: func(s *stage) error { return s.lockWithin(3 * time.Second) }},
+	{name: "a reader: most locks change hands within a second", before: (*stage).takenLong, call: func(s *stage) error {
+		return s.lockWithin(600*time.Millisecond, redlock.Shared())
+	}},
 	{name: "Lock: another caller of this client has it until the deadline", held: true, call: lockFor1s},
+	{name: "Lock: the caller has an error of its own", held: true, call: func(s *stage) error {
+		ctx, cancel := context.WithCancelCause(s.t.Context())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("see redlock: the page")) })
+		return second(s.Lock(ctx, "orders:42"))
+	}},
 	{name: "Lock: it never expires", before: func(s *stage) {
 		s.all(func(m *redlocktest.Master) { m.HSet("orders:42", someone, "1") })
 		s.last()
@@ -179,6 +217,16 @@ var scenes = []scene{
 		s.all(func(m *redlocktest.Master) { m.Skew(time.Hour) })
 		s.last()
 	}, call: tryLock},
+	{name: "TryLock: two masters are dead for long", before: forLong, call: tryLock},
+	{name: "Lock: two masters are dead for long", before: forLong, call: lockFor1s},
+	{name: "LockAll: two masters are dead for long", before: forLong, call: lockAllFor1s},
+	{name: "a permit: two masters are dead for long", before: forLong, call: acquireFor1s},
+	{name: "Lock: all masters hang from the start", before: fromTheStart, call: lockFor1s},
+	{name: "LockAll: all masters hang from the start", before: fromTheStart, call: lockAllFor1s},
+	{name: "a permit: all masters hang from the start", before: fromTheStart, call: acquireFor1s},
+	{name: "Lock: all masters hang for so long that the client is established no more", before: atOnce(3, hang), call: func(s *stage) error {
+		return s.lockWithin(2 * time.Minute)
+	}},
 	{name: "Lock: two masters have no memory", logs: true, before: first(noRoom), call: lockFor5s},
 	{name: "Lock: two masters are dead", logs: true, before: first(die), call: lockFor5s},
 	{name: "Lock: two masters have no memory, then no disk, then all is well", logs: true, before: func(s *stage) {
@@ -244,13 +292,37 @@ var scenes = []scene{
 		s.Fleet.Master(2).Delay(0)
 		s.all(die)
 	}, call: cause},
+	{name: "Enter: a permit", before: func(s *stage) { s.hold = acquire(s.t, s.Client, "orders:42", 2) }, call: enter},
+	{name: "Enter: this Hold was unlocked, and the lock goes on", held: true, before: func(s *stage) {
+		got(s.t, "Enter", s.hold.Enter, s.t.Context())
+		unlock(s.t, s.hold)
+	}, call: enter},
+	{name: "Enter: the context has ended before", held: true, call: func(s *stage) error { return second(s.hold.Enter(ended(s.t))) }},
+	{name: "Enter: two masters hang", held: true, before: atOnce(2, hang), call: enter},
+	{name: "Enter: somebody else has the lock", held: true, before: atOnce(3, giveToAnother), call: enter},
+	{name: "Enter: the lock was lost before", held: true, before: func(s *stage) {
+		each(s.Fleet, 0, 3, giveToAnother)
+		_ = enter(s)
+	}, call: enter},
 	{name: "Extend: zero", held: true, call: func(s *stage) error { return s.hold.Extend(s.t.Context(), 0) }},
 	{name: "Extend: too long", held: true, call: func(s *stage) error { return s.hold.Extend(s.t.Context(), time.Hour) }},
 	{name: "Unlock: twice", held: true, before: func(s *stage) { unlock(s.t, s.hold) }, call: unlockHold},
 	{name: "Unlock: two masters are dead", held: true, before: first(die), call: unlockHold},
+	{name: "Unlock: two masters refuse it for good", held: true, before: atOnce(2, refuse("NOPERM this user has no permissions to run the 'evalsha' command")), call: unlockHold},
+	{name: "Unlock: two masters refuse it for now", held: true, before: atOnce(2, refuse("MISCONF Errors writing to the AOF file")), call: unlockHold},
 	{name: "Unlock: the context has ended", held: true, call: func(s *stage) error {
 		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		return s.hold.Unlock(ended(s.t))
+	}},
+	{name: "Unlock of a re-entry: the context has ended", held: true, call: func(s *stage) error {
+		again := got(s.t, "Enter", s.hold.Enter, s.t.Context())
+		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		return again.Unlock(ended(s.t))
+	}},
+	{name: "Unlock of several names: the context has ended", call: func(s *stage) error {
+		all := lockAll(s.t, s.t.Context(), s.Client, "orders:42", "orders:43")
+		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		return all.Unlock(ended(s.t))
 	}},
 	{name: "Close: two masters are dead", held: true, before: first(die), call: func(s *stage) error { return s.Client.Close() }},
 	{name: "Lock: the client is closed", before: func(s *stage) { s.Client.Close() }, call: tryLock},
@@ -306,19 +378,39 @@ func (s scene) play(t *testing.T) (says string) {
 		if s.before != nil {
 			s.before(on)
 		}
+		began := time.Now()
 		err := s.call(on)
+		if strings.HasPrefix(s.name, "TryLock") {
+			check.AtMost(t, time.Since(began), nodeTimeout+50*time.Millisecond, "a try, which does not wait, took")
+		}
 		synctest.Wait()
 		if s.logs {
 			says = log.sorted()
 		}
 		if err != nil {
-			says += err.Error() + "\n"
+			says += err.Error() + "\n" + statesOf(err)
 		}
 	})
 	for _, n := range normal {
 		says = n.what.ReplaceAllString(says, n.with)
 	}
 	return says
+}
+
+// states are what errors.Is may find.
+var states = []error{
+	redlock.ErrTaken, redlock.ErrNoQuorum, redlock.ErrGuarded, redlock.ErrLost, redlock.ErrNotHeld, redlock.ErrNotAwaited, redlock.ErrHeld, redlock.ErrUpgrade,
+	redlock.ErrClosed, context.Canceled, context.DeadlineExceeded,
+}
+
+// statesOf says which of them it finds.
+func statesOf(err error) (text string) {
+	for _, state := range states {
+		if errors.Is(err, state) {
+			text += fmt.Sprintf("\tis %q\n", strings.TrimPrefix(state.Error(), "redlock: "))
+		}
+	}
+	return text
 }
 
 var normal = []struct {
