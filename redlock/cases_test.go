@@ -603,7 +603,7 @@ var cases = map[string]func(*testing.T, *setting){
 func TestCases(t *testing.T) {
 	for kind := range kinds {
 		for name, test := range cases {
-			t.Run("a "+kind+" "+name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+			t.Run("a "+kind+" "+name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 				one, other := open(t, fleet, longLeases), open(t, fleet, longLeases)
 				test(t, &setting{kind, []*redlocktest.Fleet{fleet}, face{one, kind}, face{other, kind}})
 			}))
@@ -620,7 +620,7 @@ func TestCasesInTwoSetsLong(t *testing.T) { inTwoSets(t, "reader", "permit") }
 func inTwoSets(t *testing.T, which ...string) {
 	for _, kind := range which {
 		for name, test := range cases {
-			t.Run("a "+kind+" "+name, withSets("a c", func(t *testing.T, f fleets) {
+			t.Run("a "+kind+" "+name, inSets("a c", func(t *testing.T, f fleets) {
 				one, other := f.open(t, longLeases, "a", "c"), f.open(t, longLeases, "c", "a")
 				test(t, &setting{kind, []*redlocktest.Fleet{f["a"], f["c"]}, face{one, kind}, face{other, kind}})
 			}))

@@ -35,7 +35,7 @@ func expectRecords(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, wa
 // TestClientRecord: a client that began a second ago is known by name, with all that it says of itself,
 // for as long as it lives and is connected, and is forgotten when it is closed.
 func TestClientRecord(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		orders, _ := member(t, fleet, "orders-api", 0, 1, 2)
 		time.Sleep(time.Second)
 		hold := lock(t, t.Context(), orders, "a")
@@ -80,12 +80,12 @@ func TestClientRecord(t *testing.T) {
 		expectRecords(t, fleet, orders, 3)
 		orders.Close()
 		expectRecords(t, fleet, orders, 0)
-	})
+	})(t)
 }
 
 // TestRecordOfTheDead: the record of a client that is gone without a word lasts a minute.
 func TestRecordOfTheDead(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(1, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		use(t, c, "used")
 		time.Sleep(time.Minute)
 		fleet.Master(0).Cut()
@@ -93,12 +93,12 @@ func TestRecordOfTheDead(t *testing.T) {
 		expectRecords(t, fleet, c, 1)
 		time.Sleep(21 * time.Second)
 		expectRecords(t, fleet, c, 0)
-	})
+	})(t)
 }
 
 // TestNoRecord: a client that keeps no record says nothing of itself but which masters it uses.
 func TestNoRecord(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		hidden := open(t, fleet, redlock.Config{Name: "secret", NoRecord: true})
 		lock(t, t.Context(), hidden, "a")
 		time.Sleep(time.Minute)
@@ -108,49 +108,12 @@ func TestNoRecord(t *testing.T) {
 		if !ok || why.Client != nil || !strings.HasPrefix(why.Holder, redlockadmin.Of(hidden).IDs()[0]) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("TryLock = %v, want the owner's uuid alone", err)
 		}
-	})
-}
-
-// TestHolderIsNamed: who waits for a lock, or tries it, is told who has it, and for how long.
-func TestHolderIsNamed(t *testing.T) {
-	host, _ := os.Hostname()
-	by := fmt.Sprintf(": held by orders-api on %s (pid %d)", host, os.Getpid())
-	for name, tt := range map[string]struct {
-		lock func(ctx context.Context, c *redlock.Client) error
-		says string
-		wait time.Duration // 0: it does not
-	}{
-		"TryLock": {func(ctx context.Context, c *redlock.Client) error { return second(c.TryLock(ctx, "a")) }, " for 12s (", 0},
-		"Lock":    {func(ctx context.Context, c *redlock.Client) error { return second(c.Lock(ctx, "a")) }, " for 15s (", 3 * time.Second},
-		"RLock":   {func(ctx context.Context, c *redlock.Client) error { return second(c.Lock(ctx, "a", redlock.Shared())) }, " (", 600 * time.Millisecond}, // most locks change hands within a second
-		"TryLockAll": {func(ctx context.Context, c *redlock.Client) error {
-			return second(c.TryLockAll(ctx, []string{"b", "a"}))
-		}, " for 12s (", 0},
-	} {
-		t.Run(name, inBubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-			holder, _ := member(t, fleet, "orders-api", 0, 1, 2, 3, 4)
-			hold := lock(t, t.Context(), holder, "a")
-			time.Sleep(12 * time.Second)
-			ctx := t.Context()
-			if tt.wait > 0 {
-				ctx = within(t, ctx, tt.wait)
-			}
-			start := time.Now()
-			err := tt.lock(ctx, c)
-			check.Equal(t, time.Since(start), tt.wait, "it took")
-			expect(t, name, err, redlock.ErrTaken)
-			expectSays(t, name, err, by+tt.says)
-			why, ok := errors.AsType[*redlock.MajorityError](err)
-			if !ok || why.Holder != hold.Owner() || why.Client == nil || why.Client.ID != redlockadmin.Of(holder).IDs()[0] {
-				t.Errorf("%s = %v, want holder %q of orders-api", name, err, hold.Owner())
-			}
-		}))
-	}
+	})(t)
 }
 
 // TestBriefHoldersAreNotLookedUp: callers who wait ask for nobody who has the lock for a moment only.
 func TestBriefHoldersAreNotLookedUp(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		var waiters sync.WaitGroup
 		for range 20 {
 			other, _ := member(t, fleet, "other", 0, 1, 2)
@@ -163,7 +126,7 @@ func TestBriefHoldersAreNotLookedUp(t *testing.T) {
 		unlock(t, lock(t, t.Context(), c, "a"))
 		waiters.Wait()
 		check.Equal(t, fleet.Master(0).Calls("GETRANGE"), 0, "clients that were looked up")
-	})
+	})(t)
 }
 
 // TestNamesHoldNobodyUp: a try that failed waits 50 ms for the holder's name, and not once its context has
@@ -178,7 +141,7 @@ func TestNamesHoldNobodyUp(t *testing.T) {
 		"little time left": {trip + 10*time.Millisecond, trip + 10*time.Millisecond, redlock.ErrTaken},
 		"no time left":     {trip / 2, trip / 2, context.DeadlineExceeded},
 	} {
-		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			holder, _ := member(t, fleet, "orders-api", 0, 1, 2)
 			lock(t, t.Context(), holder, "a")
 			each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
@@ -213,7 +176,7 @@ func TestOperatorsWaitForNames(t *testing.T) {
 			return nil, nil
 		},
 	} {
-		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			holder, _ := member(t, fleet, "orders-api", 0, 1, 2)
 			lock(t, t.Context(), holder, "a")
 			synctest.Wait() // it returns with the majority
@@ -232,7 +195,7 @@ func TestOperatorsWaitForNames(t *testing.T) {
 // TestNamesCostLittleLong: a client is looked up once, and what is not found is not asked for at once again.
 func TestNamesCostLittleLong(t *testing.T) {
 	for hidden, lookUps := range map[bool]int64{false: 1, true: 13} { // in a minute: every 5 s where nothing is found
-		t.Run(fmt.Sprint("hidden ", hidden), inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(fmt.Sprint("hidden ", hidden), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			holder := open(t, fleet, redlock.Config{NoRecord: hidden})
 			time.Sleep(time.Second)
 			lock(t, t.Context(), holder, "a")
@@ -252,7 +215,7 @@ func TestNamesCostLittleLong(t *testing.T) {
 // TestClientsOfAMinority: a client that a minority knows is told, by the name of its program unless it has another,
 // and a minority that does not answer is no error.
 func TestClientsOfAMinority(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		use(t, c, "used")
 		time.Sleep(time.Minute)
 		fleet.Master(0).Del(recordPrefix + redlockadmin.Of(c).IDs()[0] + "}")
@@ -264,5 +227,5 @@ func TestClientsOfAMinority(t *testing.T) {
 		}
 		fleet.Master(2).Kill()
 		expect(t, "Clients of a minority", second(redlockadmin.Of(c).Clients(t.Context())), redlock.ErrNoQuorum)
-	})
+	})(t)
 }

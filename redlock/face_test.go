@@ -48,25 +48,6 @@ func TestFaceIsSmall(t *testing.T) {
 	}
 }
 
-// Unlock of a re-entry and of several names under a context that has ended sends the release, and says that it did not
-// wait, not that something is wrong.
-func TestUnlockUnderAnEndedContext(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		outer := lock(t, t.Context(), c, "outer")
-		inner, several := got(t, "Enter", outer.Enter, t.Context()), lockAll(t, t.Context(), c, "x", "y")
-		ctx := ended(t)
-		for what, err := range map[string]error{"a re-entry": inner.Unlock(ctx), "several names": several.Unlock(ctx)} {
-			expect(t, "Unlock of "+what, err, redlock.ErrNotAwaited, context.Canceled)
-			expectNot(t, "Unlock of "+what, err, redlock.ErrNoQuorum, redlock.ErrLost)
-		}
-		time.Sleep(time.Second)
-		expectCount(t, fleet, outer, "1", 1)
-		expectFree(t, fleet, "x")
-		expectFree(t, fleet, "y")
-	})
-}
-
 // A zero value says what it is, and does nothing.
 func TestZeroValues(t *testing.T) {
 	var c redlock.Client
@@ -98,23 +79,9 @@ func TestZeroValues(t *testing.T) {
 	}
 }
 
-// The text of a caller's own error is left as it is, and the library's name comes once.
-func TestErrorsOfOthersAreNotEdited(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		lock(t, t.Context(), c, "a")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Second, func() { cancel(errors.New("see redlock: the page")) })
-		_, err := c.Lock(ctx, "a")
-		const want = `redlock: lock "a": context canceled: see redlock: the page: taken by another owner`
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("Lock = %v, want %s …", err, want)
-		}
-	})
-}
-
 // Errors in events, causes and results are those of package redlock, and the same one is known again.
 func TestErrorsAreOfThisPackage(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		var ended, done error
 		c := open(t, fleet, redlock.Config{Trace: &redlocktrace.Trace{
 			HoldEnded: func(e redlocktrace.HoldEnded) { ended = e.Err },
@@ -141,13 +108,13 @@ func TestErrorsAreOfThisPackage(t *testing.T) {
 		if why := new(redlock.MajorityError); why.Error() == "" || why.Unwrap() != nil {
 			t.Errorf("a zero MajorityError says %q and wraps %v", why, why.Unwrap())
 		}
-	})
+	})(t)
 }
 
 // A conflict is one of package redlock wherever a user meets it: in a result, in an event, and of one of several
 // sets. It says which terms conflict, and that is its text, whoever made it.
 func TestConflictsAreOfThisPackage(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		var event, done error
 		first := open(t, fleet, redlock.Config{Name: "first", MaxLease: lease, RestartGuard: lease})
 		use(t, first, "a")
@@ -179,5 +146,5 @@ func TestConflictsAreOfThisPackage(t *testing.T) {
 		if why := new(redlock.ConflictError); why.Error() == "" || why.Unwrap() != nil {
 			t.Errorf("a zero ConflictError says %q and wraps %v", why, why.Unwrap())
 		}
-	})
+	})(t)
 }

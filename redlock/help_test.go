@@ -33,46 +33,30 @@ const (
 	settle = 2 * time.Second
 )
 
-// bubble runs f on time of its own, with n masters and a client of them, and beside other
-// bubbles.
-func bubble(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) {
-	t.Helper()
-	masters(t, n, func(t *testing.T, fleet *redlocktest.Fleet) { f(t, fleet, open(t, fleet, redlock.Config{})) })
+// bubble is a test on time of its own, with n masters and a client of them, and beside other bubbles.
+func bubble(n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) func(*testing.T) {
+	return masters(n, func(t *testing.T, fleet *redlocktest.Fleet) { f(t, fleet, open(t, fleet, redlock.Config{})) })
 }
 
-// inBubble is a subtest that is a bubble.
-func inBubble(n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) func(*testing.T) {
-	return func(t *testing.T) { bubble(t, n, f) }
+// masters is bubble without a client.
+func masters(n int, f func(*testing.T, *redlocktest.Fleet)) func(*testing.T) {
+	return inTime(func(t *testing.T) { f(t, redlocktest.Start(t, n)) })
 }
 
-// masters is bubble without a client, and withMasters a subtest.
-func masters(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet)) {
-	t.Helper()
-	inTime(t, func(t *testing.T) { f(t, redlocktest.Start(t, n)) })
+// inSets is masters for several sets, by their IDs.
+func inSets(ids string, f func(*testing.T, fleets)) func(*testing.T) {
+	return inTime(func(t *testing.T) { f(t, startFleets(t, strings.Fields(ids)...)) })
 }
 
-func withMasters(n int, f func(*testing.T, *redlocktest.Fleet)) func(*testing.T) {
-	return func(t *testing.T) { masters(t, n, f) }
-}
-
-// inSets is masters for several sets, by their IDs, and withSets a subtest.
-func inSets(t *testing.T, ids string, f func(*testing.T, fleets)) {
-	t.Helper()
-	inTime(t, func(t *testing.T) { f(t, startFleets(t, strings.Fields(ids)...)) })
-}
-
-func withSets(ids string, f func(*testing.T, fleets)) func(*testing.T) {
-	return func(t *testing.T) { inSets(t, ids, f) }
-}
-
-// inTime runs f on time of its own.
-func inTime(t *testing.T, f func(*testing.T)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		endless(t)
-		f(t)
-	})
+// inTime is f on time of its own.
+func inTime(f func(*testing.T)) func(*testing.T) {
+	return func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			endless(t)
+			f(t)
+		})
+	}
 }
 
 // endless ends a test that waits for what never comes: time goes on in its bubble as long as clients renew and ask.

@@ -12,10 +12,9 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// withKeeper runs f on time of its own, with three masters, a client that keeps locks for 10 s and another one.
-func withKeeper(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client)) {
-	t.Helper()
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+// withKeeper is a test with three masters, a client that keeps locks for 10 s and another one.
+func withKeeper(f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client)) func(*testing.T) {
+	return masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		keeper, other := open(t, fleet, redlock.Config{Keep: 10 * time.Second}), open(t, fleet, redlock.Config{})
 		warm(t, keeper)
 		warm(t, other)
@@ -27,7 +26,7 @@ func withKeeper(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, kee
 
 // A lock that is kept is taken over without a message, with a larger token; and its contexts end with Unlock.
 func TestKeep(t *testing.T) {
-	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
+	withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
 		first := lock(t, t.Context(), keeper, "a")
 		unlock(t, first)
 		synctest.Wait()
@@ -57,7 +56,7 @@ func TestKeep(t *testing.T) {
 		unlock(t, hold)
 		synctest.Wait()
 		expectFree(t, fleet, "a")
-	})
+	})(t)
 }
 
 // What is kept goes to whoever wants it within two round trips, tries included; to a reader of the client that
@@ -73,107 +72,69 @@ func TestKeepRecalled(t *testing.T) {
 		"Lock": {take, nil, false}, "a reader": {take, shared, false}, "own reader": {take, shared, true},
 		"TryLock": {try, nil, false}, "try to read": {try, shared, false}, "own try to read": {try, shared, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
-				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
-				unlock(t, lock(t, t.Context(), keeper, "a"))
-				synctest.Wait()
-				who, most := other, 6*trip
-				if tt.own {
-					who, most = keeper, trip
-				}
-				began := time.Now()
-				hold, err := tt.call(who, t.Context(), "a", tt.options...)
-				if took := time.Since(began); err != nil || took > most {
-					t.Fatalf("%v after %v, round trips being %v", err, took, trip)
-				}
-				time.Sleep(time.Second)
-				expectAlive(t, hold)
-				unlock(t, hold)
-				expectFree(t, fleet, "a")
-			})
-		})
+		t.Run(name, withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
+			each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
+			unlock(t, lock(t, t.Context(), keeper, "a"))
+			synctest.Wait()
+			who, most := other, 6*trip
+			if tt.own {
+				who, most = keeper, trip
+			}
+			began := time.Now()
+			hold, err := tt.call(who, t.Context(), "a", tt.options...)
+			if took := time.Since(began); err != nil || took > most {
+				t.Fatalf("%v after %v, round trips being %v", err, took, trip)
+			}
+			time.Sleep(time.Second)
+			expectAlive(t, hold)
+			unlock(t, hold)
+			expectFree(t, fleet, "a")
+		}))
 	}
 }
 
 // A downgrade renews a hold for its own lease, not for that of the lock that was kept.
 func TestKeepDowngraded(t *testing.T) {
-	withKeeper(t, func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
+	withKeeper(func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 		unlock(t, lock(t, t.Context(), keeper, "a"))
 		hold := lock(t, t.Context(), keeper, "a", redlock.Lease(2*time.Second))
 		check.OK(t, hold.Downgrade(t.Context()), "Downgrade")
 		check.AtMost(t, hold.Remaining(), 2*time.Second, "what remains of a hold for 2s after its downgrade")
 		unlock(t, hold)
-	})
+	})(t)
 }
 
-// A hold that somebody waits for is handed on, and not kept: nobody who waits is overtaken.
-func TestKeepNotWanted(t *testing.T) {
-	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
-		hold := lock(t, t.Context(), keeper, "a")
-		next := locking(t, other, "a")
-		time.Sleep(100 * time.Millisecond)
-		unlock(t, hold)
-		expectHolds(t, "after the Unlock", []*waiting{next}, 0)
-		unlock(t, next.returned(t))
-		hold = lock(t, t.Context(), keeper, "a")
-		if _, err := other.TryLock(t.Context(), "a"); err == nil {
-			t.Fatal("TryLock of a lock that is held succeeds")
-		}
-		unlock(t, hold)
-		synctest.Wait()
-		expectFree(t, fleet, "a")
-	})
-}
-
-// It is kept for so long, and no longer; not while nobody who wants it would be heard; and not after Close.
+// It is kept for so long, and no longer; and not if it is not a client's own for long, or others may wait for it.
 func TestKeepEnds(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, fleet *redlocktest.Fleet, keeper *redlock.Client){
-		"time": func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+	for name, end := range map[string]func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client){
+		"time": func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
+			for range 2 { // the second takes over what the first has left
+				unlock(t, lock(t, t.Context(), keeper, "a"))
+				time.Sleep(time.Second)
+			}
 			time.Sleep(9*time.Second - time.Millisecond)
 			if fleet.Master(0).Holder("a") == "" {
 				t.Error("not kept for 10 s")
 			}
 			time.Sleep(2 * time.Millisecond)
 		},
-		"Close": func(_ *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) { keeper.Close() },
-		"deaf": func(_ *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-			each(fleet, 0, 3, (*redlocktest.Master).KillClients)
-		},
-		"by force": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
+		"by force": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
+			unlock(t, lock(t, t.Context(), keeper, "a"))
+			time.Sleep(time.Second)
 			if freed, err := redlockadmin.Of(keeper).ForceUnlock(t.Context(), "a"); !freed || err != nil {
 				t.Errorf("ForceUnlock = %v, %v", freed, err)
 			}
 		},
-		"a reader of its own": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
-			unlock(t, got(t, "TryRLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.TryLock(ctx, "a", redlock.Shared()) }, t.Context()))
-		},
-		"a fixed lease": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
+		"a fixed lease": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
+			unlock(t, lock(t, t.Context(), keeper, "a"))
 			hold := lock(t, t.Context(), keeper, "a", redlock.Lease(5*time.Second))
 			time.Sleep(4 * time.Second)
 			expectAlive(t, hold)
 			over(t, hold.Context())
 			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+			time.Sleep(time.Second) // its validity ends before its lease
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
-				for range 2 { // the second takes over what the first has left
-					unlock(t, lock(t, t.Context(), keeper, "a"))
-					time.Sleep(time.Second)
-				}
-				end(t, fleet, keeper)
-				time.Sleep(time.Second)
-				expectFree(t, fleet, "a")
-			})
-		})
-	}
-}
-
-// A lock is given back at once where others may wait for it, or it is not a client's own for long.
-func TestNotKept(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, keeper, other *redlock.Client){
-		"handed off": func(t *testing.T, keeper, other *redlock.Client) {
+		"handed off": func(t *testing.T, _ *redlocktest.Fleet, keeper, other *redlock.Client) {
 			hold := lock(t, t.Context(), other, "a")
 			next := locking(t, keeper, "a")
 			time.Sleep(100 * time.Millisecond)
@@ -182,46 +143,35 @@ func TestNotKept(t *testing.T) {
 			time.Sleep(time.Second) // its lease is not the short one of a hand-off any more
 			unlock(t, got)
 		},
-		"another caller of the client waits": func(t *testing.T, keeper, _ *redlock.Client) {
-			hold := lock(t, t.Context(), keeper, "a")
-			next := locking(t, keeper, "a")
-			unlock(t, hold)
-			unlock(t, next.returned(t))
-		},
-		"a reader": func(t *testing.T, keeper, _ *redlock.Client) {
+		"a reader": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 			unlock(t, lock(t, t.Context(), keeper, "a", redlock.Shared()))
 		},
-		"a reader by now": func(t *testing.T, keeper, _ *redlock.Client) {
+		"a reader by now": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 			hold := lock(t, t.Context(), keeper, "a")
 			expect(t, "Downgrade", hold.Downgrade(t.Context()))
 			unlock(t, hold)
 		},
-		"a permit": func(t *testing.T, keeper, _ *redlock.Client) {
+		"a permit": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 			unlock(t, acquire(t, keeper, "a", 1))
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
-				end(t, keeper, other)
-				time.Sleep(10 * time.Millisecond)
-				expectFree(t, fleet, "a")
-				if keys := fleet.Master(0).Hash("redlock_slots:{a}"); len(keys) > 0 {
-					t.Errorf("the slots are %v, want none taken", keys)
-				}
-			})
-		})
+		t.Run(name, withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
+			end(t, fleet, keeper, other)
+			time.Sleep(10 * time.Millisecond)
+			expectFree(t, fleet, "a")
+		}))
 	}
 }
 
 // Where names move, a lock is held in two sets, and not kept in either.
 func TestNotKeptInTwoSets(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		keeping := s.open(t, redlock.Config{Keep: 10 * time.Second}, "a b", "b c")
 		time.Sleep(time.Second) // it hears what is wanted
 		unlock(t, lock(t, t.Context(), keeping, s.name))
 		time.Sleep(10 * time.Millisecond)
 		s.expectAt(t, s.name)
-	})
+	})(t)
 }
 
 // Several names are taken over as one is: nothing is sent for one that is kept.
@@ -229,24 +179,22 @@ func TestKeepSeveral(t *testing.T) {
 	for name, take := range map[string]func(*redlock.Client, context.Context, []string, ...redlock.Option) (*redlock.Holds, error){
 		"LockAll": (*redlock.Client).LockAll, "TryLockAll": (*redlock.Client).TryLockAll,
 	} {
-		t.Run(name, func(t *testing.T) {
-			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
-				unlock(t, lock(t, t.Context(), keeper, "a"))
-				synctest.Wait()
-				before := scripts(fleet)
-				holds, err := take(keeper, t.Context(), []string{"a", "b"})
-				check.OK(t, err, "%s of both", name)
-				synctest.Wait()
-				check.Equal(t, scripts(fleet)-before, 3, "script calls, one on each master for the name that is not kept")
-				expect(t, "Unlock", holds.Unlock(t.Context()))
-			})
-		})
+		t.Run(name, withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
+			unlock(t, lock(t, t.Context(), keeper, "a"))
+			synctest.Wait()
+			before := scripts(fleet)
+			holds, err := take(keeper, t.Context(), []string{"a", "b"})
+			check.OK(t, err, "%s of both", name)
+			synctest.Wait()
+			check.Equal(t, scripts(fleet)-before, 3, "script calls, one on each master for the name that is not kept")
+			expect(t, "Unlock", holds.Unlock(t.Context()))
+		}))
 	}
 }
 
 // A context that has ended gets no lock, also where one is kept and nothing would be waited for.
 func TestKeepUnderAnEndedContext(t *testing.T) {
-	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
+	withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
 		for _, name := range []string{"a", "b"} {
 			unlock(t, lock(t, t.Context(), keeper, name))
 		}
@@ -270,33 +218,32 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 		if fleet.Master(0).Holder("a") == "" {
 			t.Error("it is not kept any more")
 		}
-	})
+	})(t)
 }
 
 // TestKeepByAClientThatWasCutOff: a client that is not established any more is so again before a caller takes over what
 // it keeps, which is its own.
 func TestKeepByAClientThatWasCutOff(t *testing.T) {
-	t.Run("TryLock", func(t *testing.T) { keepAcrossACut(t, (*redlock.Client).TryLock) })
-	t.Run("Lock", func(t *testing.T) { keepAcrossACut(t, (*redlock.Client).Lock) })
-}
-
-func keepAcrossACut(t *testing.T, take func(*redlock.Client, context.Context, string, ...redlock.Option) (*redlock.Hold, error)) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		wires, pools := wired(fleet, 0, 0, 1, 2)
-		const long = 2 * time.Minute
-		c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, Keep: long, NodeTimeout: long / 3})
-		warm(t, c)
-		time.Sleep(time.Second)
-		unlock(t, lock(t, t.Context(), c, "a"))
-		synctest.Wait()
-		owner := fleet.Master(0).Holder("a")
-		cut(wires, true)
-		time.Sleep(lease + time.Second)
-		cut(wires, false)
-		hold, err := take(c, t.Context(), "a")
-		if expect(t, "Lock", err); err == nil {
-			check.Equal(t, hold.Owner(), owner, "the owner of what was kept")
-			unlock(t, hold)
-		}
-	})
+	for name, take := range map[string]func(*redlock.Client, context.Context, string, ...redlock.Option) (*redlock.Hold, error){
+		"Lock": (*redlock.Client).Lock, "TryLock": (*redlock.Client).TryLock,
+	} {
+		t.Run(name, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+			wires, pools := wired(fleet, 0, 0, 1, 2)
+			const long = 2 * time.Minute
+			c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, Keep: long, NodeTimeout: long / 3})
+			warm(t, c)
+			time.Sleep(time.Second)
+			unlock(t, lock(t, t.Context(), c, "a"))
+			synctest.Wait()
+			owner := fleet.Master(0).Holder("a")
+			cut(wires, true)
+			time.Sleep(lease + time.Second)
+			cut(wires, false)
+			hold, err := take(c, t.Context(), "a")
+			if expect(t, name, err); err == nil {
+				check.Equal(t, hold.Owner(), owner, "the owner of what was kept")
+				unlock(t, hold)
+			}
+		}))
+	}
 }

@@ -18,7 +18,7 @@ import (
 // One process leads until it resigns, which hands over at once, or is cut off, which costs the others what
 // was left of its lease. It has stopped by then, and campaigns again.
 func TestLead(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 		var mu sync.Mutex
 		var terms []string
 		var token int64
@@ -70,12 +70,12 @@ func TestLead(t *testing.T) {
 		stop()
 		all.Wait()
 		expectFree(t, fleet, "a")
-	})
+	})(t)
 }
 
 // A process that fails resigns, and pauses longer each time; one that is done returns.
 func TestLeadFails(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
 		var log lines
 		c := open(t, fleet, redlock.Config{Logger: logger(&log)})
 		broken := errors.New("the disk is full")
@@ -118,7 +118,7 @@ func TestLeadFails(t *testing.T) {
 		expect(t, "Lead that is not elected", c.Lead(ctx, "a", nil), context.DeadlineExceeded, redlock.ErrTaken)
 		expect(t, "Close", c.Close())
 		expect(t, "Lead", c.Lead(t.Context(), "a", nil), redlock.ErrClosed)
-	})
+	})(t)
 }
 
 // A process whose fn returned nil while it led is done, whatever becomes of the release; unless that finds out that
@@ -140,7 +140,7 @@ func TestLeadIsDone(t *testing.T) {
 			each(fleet, 0, 3, (*redlocktest.Master).FlushAll)
 		}, 2},
 	} {
-		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
 			terms := 0
@@ -161,7 +161,7 @@ func TestLeadIsDone(t *testing.T) {
 
 // With Permits, so many lead at a time; with Lease, each for so long. All readers would lead.
 func TestLeadTakesOptions(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		ctx := within(t, t.Context(), 20*time.Second)
 		most, terms := 0, 0
 		var lead []context.Context // of those that do: a context ends before the next one leads, and its function a little later
@@ -186,5 +186,5 @@ func TestLeadTakesOptions(t *testing.T) {
 		}
 		expectSays(t, "Lead of readers", c.Lead(t.Context(), "a", func(context.Context) error { return nil }, redlock.Shared()), "do not go together")
 		expectSays(t, "Lock", second(c.Lock(t.Context(), "a", redlock.Shared(), redlock.Permits(2))), "do not go together")
-	})
+	})(t)
 }

@@ -64,10 +64,9 @@ func over(t *testing.T, ctx context.Context) {
 	synctest.Wait() // for the log
 }
 
-// watched is a bubble with a client whose log is kept.
-func watched(t *testing.T, cfg redlock.Config, f func(*testing.T, *redlocktest.Fleet, *redlock.Client, *lines)) {
-	t.Helper()
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+// watched is a subtest with a client whose log is kept.
+func watched(cfg redlock.Config, f func(*testing.T, *redlocktest.Fleet, *redlock.Client, *lines)) func(*testing.T) {
+	return masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		w := new(lines)
 		cfg.Logger = logger(w)
 		f(t, fleet, open(t, fleet, cfg), w)
@@ -98,36 +97,34 @@ func (l *leaky) drop() context.Context {
 // was confirmed last ends, and no longer.
 func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 	for _, age := range []time.Duration{0, time.Second, renewEvery + time.Second, 5*time.Minute + time.Second} {
-		t.Run(age.String(), func(t *testing.T) {
-			watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
-				d := open(t, fleet, redlock.Config{})
-				start := time.Now()
-				hold := leak(t, t.Context(), c, "a")
-				owner := hold.hold.Owner()
-				time.Sleep(age)
-				ctx := hold.drop()
-				w.leaks(t, 1)
-				if got := w.Lines(leakWarning)[0]; !strings.Contains(got, "name=a owner="+owner+" held=") {
-					t.Errorf("the warning says %s, want the name, the owner %q and how long it was held", got, owner)
-				}
-				expect(t, "Cause at the leak", context.Cause(ctx))
-				expect(t, "TryLock", second(d.TryLock(t.Context(), "a")), redlock.ErrTaken)
+		t.Run(age.String(), watched(redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
+			d := open(t, fleet, redlock.Config{})
+			start := time.Now()
+			hold := leak(t, t.Context(), c, "a")
+			owner := hold.hold.Owner()
+			time.Sleep(age)
+			ctx := hold.drop()
+			w.leaks(t, 1)
+			if got := w.Lines(leakWarning)[0]; !strings.Contains(got, "name=a owner="+owner+" held=") {
+				t.Errorf("the warning says %s, want the name, the owner %q and how long it was held", got, owner)
+			}
+			expect(t, "Cause at the leak", context.Cause(ctx))
+			expect(t, "TryLock", second(d.TryLock(t.Context(), "a")), redlock.ErrTaken)
 
-				over(t, ctx)
-				cause := context.Cause(ctx)
-				expect(t, "Cause", cause, redlock.ErrLost)
-				if !strings.Contains(cause.Error(), "garbage without Unlock") {
-					t.Errorf("Cause = %q, want the reason", cause)
-				}
-				check.Equal(t, time.Since(start), age.Truncate(renewEvery)+validity, "the context ended after")
-				if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], "garbage without Unlock") {
-					t.Errorf("the warnings of loss are %v, want one with the reason", got)
-				}
-				unlock(t, lock(t, t.Context(), d, "a"))
-				expectFree(t, fleet, "a")
-				expectQuiet(t, fleet)
-			})
-		})
+			over(t, ctx)
+			cause := context.Cause(ctx)
+			expect(t, "Cause", cause, redlock.ErrLost)
+			if !strings.Contains(cause.Error(), "garbage without Unlock") {
+				t.Errorf("Cause = %q, want the reason", cause)
+			}
+			check.Equal(t, time.Since(start), age.Truncate(renewEvery)+validity, "the context ended after")
+			if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], "garbage without Unlock") {
+				t.Errorf("the warnings of loss are %v, want one with the reason", got)
+			}
+			unlock(t, lock(t, t.Context(), d, "a"))
+			expectFree(t, fleet, "a")
+			expectQuiet(t, fleet)
+		}))
 	}
 }
 
@@ -188,12 +185,10 @@ func TestNoLeak(t *testing.T) {
 			}
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			watched(t, redlock.Config{}, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
-				test(t, c, w)
-				w.leaks(t, 0)
-			})
-		})
+		t.Run(name, watched(redlock.Config{}, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
+			test(t, c, w)
+			w.leaks(t, 0)
+		}))
 	}
 }
 

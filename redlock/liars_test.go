@@ -115,9 +115,7 @@ func (l lie) before(ctx context.Context, m *redlocktest.Master) (net.Conn, error
 func TestLiars(t *testing.T) {
 	for name, l := range lies {
 		for _, n := range []int{3, 1} {
-			t.Run(fmt.Sprintf("%s, one of %d", name, n), func(t *testing.T) {
-				masters(t, n, func(t *testing.T, fleet *redlocktest.Fleet) { lieTo(t, fleet, l) })
-			})
+			t.Run(fmt.Sprintf("%s, one of %d", name, n), masters(n, func(t *testing.T, fleet *redlocktest.Fleet) { lieTo(t, fleet, l) }))
 		}
 	}
 }

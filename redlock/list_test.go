@@ -18,7 +18,7 @@ import (
 // TestList: locks, readers and semaphores that somebody has are listed, Redisson's among them, and
 // nothing else.
 func TestList(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		api, _ := member(t, fleet, "api", 0, 1, 2)
 		lock(t, t.Context(), api, "orders:1")
 		again := lock(t, redlock.WithOwner(t.Context()), api, "orders:{2}")
@@ -73,12 +73,12 @@ func TestList(t *testing.T) {
 		if first := list.locks[0]; first.Token == 0 || first.Remaining <= 20*time.Second || first.Remaining > lease {
 			t.Errorf("List has %+v, want a token, and what is left of a lease", first)
 		}
-	})
+	})(t)
 }
 
 // TestListBesideADeadMaster: what another program keeps on one of the masters does not end the list while one is dead.
 func TestListBesideADeadMaster(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), c, "orders:1")
 		fleet.Master(0).HSet("session", "name", "bob")
 		fleet.Master(0).HSet("either", "name", "bob")
@@ -92,13 +92,13 @@ func TestListBesideADeadMaster(t *testing.T) {
 		if want := []string{"either false 1", "orders:1 true 2"}; err != nil || !slices.Equal(got, want) {
 			t.Errorf("List = %q, %v; want %q", got, err, want)
 		}
-	})
+	})(t)
 }
 
 // TestListPages: lists that begin where the one before has ended have each name once, in their order, however many
 // there are, also of other programs' hashes. A name's lock and its permits are in one.
 func TestListPages(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const many = 3_000
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
 			for i := range many {
@@ -132,12 +132,12 @@ func TestListPages(t *testing.T) {
 		expectSays(t, "List of none", err, "below 1")
 		each(fleet, 0, 2, (*redlocktest.Master).Kill)
 		expect(t, "List of a minority", second(listed(c, t.Context(), "*", 10)), redlock.ErrNoQuorum)
-	})
+	})(t)
 }
 
 // TestListTakesNoLongerThanTenLong: a list of masters that are slow has what was found in ten seconds.
 func TestListTakesNoLongerThanTenLong(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
 			for i := range 4_000 {
 				m.HSet(fmt.Sprintf("k%05d", i), "no", "lock")
@@ -155,12 +155,12 @@ func TestListTakesNoLongerThanTenLong(t *testing.T) {
 		}
 		ctx := within(t, t.Context(), time.Second)
 		expect(t, "List that is cut short", second(listed(c, ctx, "k*", 10)), context.DeadlineExceeded)
-	})
+	})(t)
 }
 
 // An operator sees the locks and the clients of all sets of masters, each once and in order.
 func TestListOfSeveralSets(t *testing.T) {
-	inSets(t, "a b", func(t *testing.T, f fleets) {
+	inSets("a b", func(t *testing.T, f fleets) {
 		s, other := f.open(t, redlock.Config{Name: "one"}, "a b", ""), f.open(t, redlock.Config{Name: "other"}, "a b", "")
 		names := []string{nameIn(t, s, "a"), nameIn(t, s, "b"), "x", "y", "z"}
 		for _, name := range names {
@@ -186,12 +186,12 @@ func TestListOfSeveralSets(t *testing.T) {
 		if ids := redlockadmin.Of(s).IDs(); len(ids) != 2 || ids[0] == ids[1] {
 			t.Errorf("IDs = %q, want one of each set", ids)
 		}
-	})
+	})(t)
 }
 
 // TestListOfANameThatMoves: all that is held of one name is on one page, in whichever sets, since the next begins behind it.
 func TestListOfANameThatMoves(t *testing.T) {
-	inSets(t, "a b", func(t *testing.T, f fleets) {
+	inSets("a b", func(t *testing.T, f fleets) {
 		s := f.open(t, redlock.Config{}, "a", "b")
 		lock(t, t.Context(), s, "n")
 		acquire(t, s, "n", 1)
@@ -208,7 +208,7 @@ func TestListOfANameThatMoves(t *testing.T) {
 		if text := err.Error(); strings.Count(text, "redlock: ") != 1 || strings.Contains(text, "\n") || !strings.Contains(text, `; set "b": `) {
 			t.Errorf("Inspect without masters = %q, want one line that names both sets", text)
 		}
-	})
+	})(t)
 }
 
 // listing is what a List has told.

@@ -23,7 +23,7 @@ func TestMinorityCostsNoTime(t *testing.T) {
 		"dead":    (*redlocktest.Master).Kill,
 		"slow":    func(m *redlocktest.Master) { m.Delay(time.Second) },
 	} {
-		t.Run(name, inBubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(name, bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			const trip = 2 * time.Millisecond
 			d := open(t, fleet, redlock.Config{})
 			warm(t, c)

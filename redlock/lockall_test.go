@@ -36,10 +36,10 @@ func taking(t *testing.T, c *redlock.Client, names ...string) <-chan *redlock.Ho
 	return got
 }
 
-// When all names are free, all are locked in the round trip that one takes, and so extended and unlocked: also under
-// their own context, which ends with them.
+// When all names are free, all are locked in the round trip that one takes, and so extended and unlocked: also under the
+// context of one of them, which ends with all and not before.
 func TestLockAllTakesOneRoundTrip(t *testing.T) {
-	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const trip = 10 * time.Millisecond
 		warm(t, c)
 		each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(trip / 2) })
@@ -64,7 +64,7 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		takesOne("Extend", func() { expect(t, "Extend", holds.Extend(t.Context(), lease)) })
 		check.Equal(t, holds.Remaining(), validity-trip, "Remaining after Extend")
-		takesOne("Unlock", func() { expect(t, "Unlock", holds.Unlock(holds.Context())) })
+		takesOne("Unlock", func() { expect(t, "Unlock", holds.Unlock(holds.Hold("b").Context())) })
 		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrNotHeld)
 		expect(t, "Extend after Unlock", holds.Extend(t.Context(), lease), redlock.ErrNotHeld)
 		err := holds.Unlock(t.Context())
@@ -73,13 +73,13 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 			expectFree(t, fleet, name)
 			expectSays(t, "second Unlock", err, fmt.Sprintf("unlock %q", name))
 		}
-	})
+	})(t)
 }
 
 // Whoever waits for a name has those before it, and none after it, in whatever order it names them: so no two
 // callers wait for each other.
 func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		other := open(t, fleet, redlock.Config{})
 		b, d := lock(t, t.Context(), other, "b"), lock(t, t.Context(), other, "d")
 		got := taking(t, c, "e", "b", "d", "c", "a")
@@ -106,7 +106,7 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 			expect(t, "Err", holds.Context().Err())
 			expect(t, "Unlock", holds.Unlock(t.Context()))
 		}
-	})
+	})(t)
 }
 
 // A wait that is cut short, by its context or by Close, gives all back, and says for which name it was.
@@ -119,7 +119,7 @@ func TestCutLockAll(t *testing.T) {
 		"the context ends": {func(cancel func(), _ *redlock.Client) { cancel() }, []error{context.Canceled, redlock.ErrTaken}, `lock "b"`},
 		"Close":            {func(_ func(), waits *redlock.Client) { waits.Close() }, []error{redlock.ErrClosed}, `lock "`},
 	} {
-		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			waits := open(t, fleet, redlock.Config{})
 			b := lock(t, t.Context(), c, "b")
 			ctx, cancel := context.WithCancel(t.Context())
@@ -143,7 +143,7 @@ func TestCutLockAll(t *testing.T) {
 // A wait that ends just as the first answers come says both: what it waited for, and that its time was up.
 func TestLockAllEndsWithItsAnswer(t *testing.T) {
 	const trip = 10 * time.Millisecond
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
 		for range 100 {
@@ -153,12 +153,12 @@ func TestLockAllEndsWithItsAnswer(t *testing.T) {
 			expect(t, "LockAll", err, context.DeadlineExceeded)
 			time.Sleep(time.Second)
 		}
-	})
+	})(t)
 }
 
 // What is lost while another name is waited for is taken again, before those after it.
 func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		other := open(t, fleet, redlock.Config{})
 		b := lock(t, t.Context(), other, "b")
 		got := taking(t, c, "a", "b")
@@ -175,7 +175,7 @@ func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
 			}
 			expect(t, "Unlock", holds.Unlock(t.Context()))
 		}
-	})
+	})(t)
 }
 
 // A wait uses up neither a fixed lease nor MaxHold of the names before the one that is waited for, be it long or one of
@@ -193,7 +193,7 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 		"short ones":          {0, []redlock.Option{redlock.Lease(short)}, []time.Duration{9 * short / 30, 18 * short / 30, 27 * short / 30, 36 * short / 30}, short * 6 / 10, short},
 		"longer than MaxHold": {time.Minute, nil, []time.Duration{5 * time.Minute}, 19 * time.Second, 90 * time.Second},
 	} {
-		t.Run(name, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+		t.Run(name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
 			c := open(t, fleet, redlock.Config{MaxHold: tt.limit})
 			names := []string{"a", "b", "c", "d", "e"}[:len(tt.freed)+1]
 			for i, at := range tt.freed {
@@ -230,22 +230,20 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 // when LockAll returns: nothing renews it later.
 func TestLockAllAfterAnOutage(t *testing.T) {
 	for cut := 10 * time.Second; cut < 18*time.Second; cut += 500 * time.Millisecond {
-		t.Run(cut.String(), func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
-				lock(t, t.Context(), other, "b", redlock.Lease(9*time.Second+cut))
-				time.AfterFunc(9*time.Second, func() {
-					each(fleet, 0, 3, (*redlocktest.Master).Cut)
-					time.Sleep(cut)
-					each(fleet, 0, 3, (*redlocktest.Master).Mend)
-				})
-				holds, err := open(t, fleet, redlock.Config{}).LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(lease))
-				expect(t, "LockAll", err)
-				if left := holds.Remaining(); left < lease/2 {
-					t.Errorf("%v are left of %v", left, lease)
-				}
-				expect(t, "Unlock", holds.Unlock(t.Context()))
+		t.Run(cut.String(), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+			lock(t, t.Context(), other, "b", redlock.Lease(9*time.Second+cut))
+			time.AfterFunc(9*time.Second, func() {
+				each(fleet, 0, 3, (*redlocktest.Master).Cut)
+				time.Sleep(cut)
+				each(fleet, 0, 3, (*redlocktest.Master).Mend)
 			})
-		})
+			holds, err := open(t, fleet, redlock.Config{}).LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(lease))
+			expect(t, "LockAll", err)
+			if left := holds.Remaining(); left < lease/2 {
+				t.Errorf("%v are left of %v", left, lease)
+			}
+			expect(t, "Unlock", holds.Unlock(t.Context()))
+		}))
 	}
 }
 
@@ -253,7 +251,7 @@ func TestLockAllAfterAnOutage(t *testing.T) {
 // clients, and in its own client's line.
 func TestLockAllKeepsItsPlace(t *testing.T) {
 	for _, own := range []bool{false, true} {
-		t.Run(fmt.Sprintf("own=%t", own), inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(fmt.Sprintf("own=%t", own), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			other, later := open(t, fleet, redlock.Config{}), c
 			if !own {
 				later = open(t, fleet, redlock.Config{})
@@ -297,7 +295,7 @@ func TestLockAllKeepsItsPlace(t *testing.T) {
 // If the context has ended when a lock is lost that LockAll has, as both may while the process was stopped, the
 // error is that of the context, and not of the loss: LockAll would have begun anew.
 func TestLockAllEndsWithALoss(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
 		time.AfterFunc(time.Second, func() { seize(fleet, 0, 3) })
 		_, err := c.LockAll(lateContext{t.Context(), time.Now().Add(time.Second)}, []string{"a", "b"})
@@ -305,7 +303,7 @@ func TestLockAllEndsWithALoss(t *testing.T) {
 		if errors.Is(err, redlock.ErrLost) || errors.Is(err, context.Canceled) {
 			t.Errorf("LockAll = %v, want nothing of the loss", err)
 		}
-	})
+	})(t)
 }
 
 // lateContext is one whose timer is late: it has ended, and nobody was told.
@@ -323,7 +321,7 @@ func (c lateContext) Err() error {
 
 // What is lost while the others are tried is no hold: LockAll begins anew, TryLockAll says so.
 func TestLockAllLosesWhileItTries(t *testing.T) {
-	inSets(t, "far near", func(t *testing.T, f fleets) {
+	inSets("far near", func(t *testing.T, f fleets) {
 		c := newSets(t, redlock.SetsConfig{Sets: map[string]redlock.Config{
 			"far":  {Pools: f["far"].Pools(), RestartGuard: redlock.GuardOff, NodeTimeout: 10 * time.Second},
 			"near": {Pools: f["near"].Pools(), RestartGuard: redlock.GuardOff, Lease: time.Second},
@@ -357,28 +355,13 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 			check.Equal(t, holds.Hold(name).Count(), 1, "how often %s is held", name)
 		}
 		expect(t, "Unlock", holds.Unlock(t.Context()))
-	})
-}
-
-// TestHoldsAreUnlockedUnderOneOfThem: the context of one of several holds ends with the Unlock of all, and does not end
-// the wait for that.
-func TestHoldsAreUnlockedUnderOneOfThem(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		for _, name := range []string{"a", "b"} {
-			all := lockAll(t, t.Context(), c, "a", "b")
-			expect(t, "Unlock under the context of "+name, all.Unlock(all.Hold(name).Context()))
-			for _, one := range []*redlock.Hold{all.Hold("a"), all.Hold("b")} {
-				expect(t, "Cause", context.Cause(one.Context()), redlock.ErrNotHeld)
-			}
-		}
-	})
+	})(t)
 }
 
 // The context of several holds ends with the first of them, for the cause of that one, before that
 // one is given back; and its Unlock gives the others back.
 func TestHoldsEndWithTheFirst(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		holds := lockAll(t, t.Context(), c, "a", "b", "c")
 		child, cancel := context.WithCancel(holds.Context())
 		defer cancel()
@@ -402,12 +385,12 @@ func TestHoldsEndWithTheFirst(t *testing.T) {
 			t.Errorf("Unlock = %q, want it to name c and no other", err)
 		}
 		expectFree(t, fleet, "b")
-	})
+	})(t)
 }
 
 // Names that cannot be locked together are refused before any master is asked.
 func TestLockAllRefuses(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		many := make([]string, 65)
 		for i := range many {
 			many[i] = fmt.Sprint(i)
@@ -424,12 +407,12 @@ func TestLockAllRefuses(t *testing.T) {
 		expect(t, "LockAll under a context that has ended", second(c.LockAll(ended(t), []string{"a", "b"})), context.Canceled)
 		check.Equal(t, scripts(fleet)-before, 0, "scripts that the masters ran for it")
 		expect(t, "Unlock", lockAll(t, t.Context(), c, "a", "a").Unlock(t.Context()))
-	})
+	})(t)
 }
 
 // Several names can be read together, and have a fixed lease.
 func TestLockAllTakesOptions(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		one, err := c.LockAll(t.Context(), []string{"a", "b"}, redlock.Shared(), redlock.Lease(5*time.Second))
 		expect(t, "LockAll", err)
 		another, err := c.TryLockAll(t.Context(), []string{"b", "c"}, redlock.Shared())
@@ -438,12 +421,12 @@ func TestLockAllTakesOptions(t *testing.T) {
 		time.Sleep(time.Minute)
 		expect(t, "Cause", context.Cause(one.Context()), redlock.ErrLost)
 		expect(t, "Unlock", another.Unlock(t.Context()))
-	})
+	})(t)
 }
 
 // An owner enters what it holds again: of its own LockAll, and of an earlier Lock.
 func TestLockAllEntersAgain(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		outer := lock(t, redlock.WithOwner(t.Context()), c, "b")
 		holds := lockAll(t, outer.Context(), c, "a", "b", "c")
 		expectCount(t, fleet, holds.Hold("b"), "2", 2)
@@ -459,5 +442,5 @@ func TestLockAllEntersAgain(t *testing.T) {
 		expectCount(t, fleet, outer, "1", 1)
 		expectFree(t, fleet, "a")
 		unlock(t, outer)
-	})
+	})(t)
 }

@@ -35,7 +35,7 @@ func (l idLog) Handle(ctx context.Context, r slog.Record) error {
 
 // A handler of the log finds what the caller's context carries: the ID of a trace.
 func TestLogHasTheContext(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
 		c := open(t, fleet, redlock.Config{Logger: slog.New(log)})
 		ctx := context.WithValue(t.Context(), traceID{}, "4bf92f35")
@@ -55,7 +55,7 @@ func TestLogHasTheContext(t *testing.T) {
 		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "could not lead, and campaigns again"} {
 			check.Equal[any](t, log.ids["redlock: "+message], "4bf92f35", "the ID in the context of %q", message)
 		}
-	})
+	})(t)
 }
 
 // handled is a handler of the log that calls a function with each message. Those of slog hold a mutex while they write, and
@@ -73,7 +73,7 @@ func (f handled) Handle(_ context.Context, r slog.Record) error {
 // TestTheLogMayCallTheClient: what handles the log may give a hold back whose renewal has failed, enter one that is lost,
 // and close the client.
 func TestTheLogMayCallTheClient(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		var c *redlock.Client
 		var hold, lost *redlock.Hold
 		closed := false
@@ -96,7 +96,7 @@ func TestTheLogMayCallTheClient(t *testing.T) {
 		expectFree(t, fleet, "a")
 		synctest.Wait()
 		check.Equal(t, closed, true, "Close has returned")
-	})
+	})(t)
 }
 
 // A client without a Logger warns, by slog.Default, and says no more.
@@ -126,7 +126,7 @@ func TestAHandlerThatBlocksStallsNothing(t *testing.T) {
 	for _, at := range []string{
 		"master is up", "master is down", "waiting for a quorum", "renewal failed", "renewals succeed again", "hold is lost",
 	} {
-		t.Run(at, withMasters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		t.Run(at, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 			blocked, let := false, make(chan struct{})
 			defer close(let)
 			c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {

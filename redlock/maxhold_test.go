@@ -30,23 +30,21 @@ func TestMaxHold(t *testing.T) {
 			return hold
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			watched(t, redlock.Config{MaxHold: most}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
-				start, age := time.Now(), most-renewEvery+validity // the renewal that would be due at MaxHold is not made
-				hold := lock(t, t.Context(), c, "a")
-				if more != nil {
-					hold, age = more(t, c, hold), most+validity
-				}
-				expectEnd(t, hold, start, age, redlock.ErrLost)
-				expectSays(t, "Cause", context.Cause(hold.Context()), capped)
-				synctest.Wait() // for the log
-				if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
-					t.Errorf("the warnings of loss are %v, want one with %q", got, capped)
-				}
-				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-				expectFree(t, fleet, "a")
-				expectQuiet(t, fleet)
-			})
-		})
+		t.Run(name, watched(redlock.Config{MaxHold: most}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
+			start, age := time.Now(), most-renewEvery+validity // the renewal that would be due at MaxHold is not made
+			hold := lock(t, t.Context(), c, "a")
+			if more != nil {
+				hold, age = more(t, c, hold), most+validity
+			}
+			expectEnd(t, hold, start, age, redlock.ErrLost)
+			expectSays(t, "Cause", context.Cause(hold.Context()), capped)
+			synctest.Wait() // for the log
+			if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
+				t.Errorf("the warnings of loss are %v, want one with %q", got, capped)
+			}
+			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+			expectFree(t, fleet, "a")
+			expectQuiet(t, fleet)
+		}))
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +16,7 @@ import (
 // A service waits until its masters would grant, and then gets its first lock at once. A client that says nothing
 // of a restart guard has one.
 func TestReady(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		each(fleet, 0, 3, (*redlocktest.Master).Restart)
 		c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
 		expect(t, "New", err)
@@ -38,13 +37,25 @@ func TestReady(t *testing.T) {
 		start = time.Now()
 		unlock(t, lock(t, t.Context(), c, "a"))
 		check.AtMost(t, time.Since(start), time.Millisecond, "Lock, when it was ready, took")
-	})
+
+		// Close lets a caller go.
+		each(fleet, 0, 3, (*redlocktest.Master).Kill)
+		time.Sleep(settle)
+		time.AfterFunc(time.Minute, func() { c.Close() })
+		start = time.Now()
+		for range 2 { // the second is of a client that is closed
+			expect(t, "Ready", c.Ready(t.Context()), redlock.ErrClosed)
+			if took := time.Since(start); took < time.Minute || took > time.Minute+3*nodeTimeout {
+				t.Errorf("Ready returned after %v, want it to end with Close after a minute", took)
+			}
+		}
+	})(t)
 }
 
 // A minority that names a holder does not say that the lock is taken, and the error tells of the masters that were silent
 // until the deadline.
 func TestAMinorityDoesNotSayTaken(t *testing.T) {
-	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), c, "a")
 		other := open(t, fleet, redlock.Config{})
 		expect(t, "Ready", other.Ready(t.Context()))
@@ -57,29 +68,13 @@ func TestAMinorityDoesNotSayTaken(t *testing.T) {
 			why, _ := errors.AsType[*redlock.MajorityError](err)
 			check.Equal(t, len(why.Masters), 5, "masters that the error of %s tells of", what)
 		}
-	})
-}
-
-// A caller of Ready is let go by Close.
-func TestReadyEndsWithClose(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		expect(t, "Ready", c.Ready(t.Context()))
-		each(fleet, 0, 3, (*redlocktest.Master).Kill)
-		time.Sleep(settle)
-		time.AfterFunc(time.Minute, func() { c.Close() })
-		start := time.Now()
-		expect(t, "Ready", c.Ready(t.Context()), redlock.ErrClosed)
-		if took := time.Since(start); took < time.Minute || took > time.Minute+3*nodeTimeout {
-			t.Errorf("Ready returned after %v, want it to end with Close after a minute", took)
-		}
-		expect(t, "Ready of a closed client", c.Ready(t.Context()), redlock.ErrClosed)
-	})
+	})(t)
 }
 
 // Callers of a client that has yet to take its first lock ask the masters that are left of an outage for nothing, however
 // many wait: they cannot be admitted.
 func TestNewcomersWaitForAMajority(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 1, 3, (*redlocktest.Master).Kill)
 		time.Sleep(settle)
 		left := fleet.Master(0)
@@ -98,26 +93,5 @@ func TestNewcomersWaitForAMajority(t *testing.T) {
 				unlock(t, w.hold)
 			}
 		}
-	})
-}
-
-// TestReleaseThatIsRefused: the error of Unlock says whether the release is repeated.
-func TestReleaseThatIsRefused(t *testing.T) {
-	for refusal, repeated := range map[string]bool{
-		"NOPERM this user has no permissions to run the 'evalsha' command": false,
-		"MISCONF Errors writing to the AOF file":                           true,
-	} {
-		t.Run(refusal, inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-			warm(t, c)
-			hold := lock(t, t.Context(), c, "a")
-			synctest.Wait()
-			each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse(refusal) })
-			err := hold.Unlock(t.Context())
-			goesOn := err != nil && strings.Contains(err.Error(), "goes on in the background")
-			if !errors.Is(err, redlock.ErrNoQuorum) || goesOn != repeated {
-				t.Errorf("Unlock: got %v, want that the release goes on: %v", err, repeated)
-			}
-			each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse("") })
-		}))
-	}
+	})(t)
 }

@@ -24,7 +24,7 @@ const prefix = `p*[q]\?{:`
 // no name, error, line of the log, or event of its trace.
 func TestPrefix(t *testing.T) {
 	for _, prefix := range []string{"orders:", prefix} {
-		t.Run(prefix, withMasters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		t.Run(prefix, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 			var log lines
 			var events recorder
 			var said []string
@@ -188,7 +188,7 @@ func TestPrefix(t *testing.T) {
 
 // TestPrefixOfSets: clients with the prefix and without agree on where a name is.
 func TestPrefixOfSets(t *testing.T) {
-	inSets(t, "a b c", func(t *testing.T, f fleets) {
+	inSets("a b c", func(t *testing.T, f fleets) {
 		within, whole := f.open(t, redlock.Config{Prefix: "orders:"}, "a b", "b c"), f.open(t, redlock.Config{}, "a b", "b c")
 		for i := range 16 {
 			name := fmt.Sprint(i)
@@ -206,20 +206,5 @@ func TestPrefixOfSets(t *testing.T) {
 			"a": {Pools: f["a"].Pools(), Prefix: "orders:"}, "b": {Pools: f["b"].Pools()},
 		}})
 		expectSays(t, "NewSets", err, `redlock: Config.Prefix is "orders:" in set "a", and "" in set "b"`)
-	})
-}
-
-// TestPrefixLimits: a name has as many bytes as the prefix leaves, and may not look like one of the library's keys.
-func TestPrefixLimits(t *testing.T) {
-	masters(t, 1, func(t *testing.T, fleet *redlocktest.Fleet) {
-		c, long := open(t, fleet, redlock.Config{Prefix: "orders:"}), strings.Repeat("x", 1017)
-		unlock(t, lock(t, t.Context(), c, long))
-		for name, why := range map[string]string{
-			"": "the name of a lock is empty", long + "x": "the name of a lock has 1018 bytes, 1025 with its prefix, more than 1024",
-			"redlock_slot:{a}:1": `the name of a lock begins with "redlock_slot:"`,
-		} {
-			expectSays(t, "Lock", second(c.Lock(t.Context(), name)), "redlock: "+why)
-		}
-		unlock(t, lock(t, t.Context(), open(t, fleet, redlock.Config{Prefix: strings.Repeat("x", 1023)}), "a"))
-	})
+	})(t)
 }

@@ -100,7 +100,7 @@ func expectHolds(t *testing.T, when string, all []*waiting, want ...int) {
 // other at the same time.
 func TestReadersAndWritersAreServedInOrder(t *testing.T) {
 	for _, many := range []int{1, 2, 3} {
-		t.Run(fmt.Sprintf("clients=%d", many), inBubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		t.Run(fmt.Sprintf("clients=%d", many), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			clients := []*redlock.Client{c}
 			for range many - 1 {
 				clients = append(clients, open(t, fleet, redlock.Config{}))
@@ -139,40 +139,36 @@ func TestReadersAndWritersAreServedInOrder(t *testing.T) {
 // All readers at the head of the queue are let in by one release, with one message each.
 func TestReadersAreLetInAtOnce(t *testing.T) {
 	for phase := range 10 { // of the grid on which pauses end
-		t.Run(fmt.Sprint(phase), func(t *testing.T) { readersAreLetInAtOnce(t, time.Duration(phase)*5*time.Millisecond) })
-	}
-}
-
-func readersAreLetInAtOnce(t *testing.T, phase time.Duration) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		const delay = 5 * time.Millisecond
-		time.Sleep(phase)
-		clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
-		warm(t, c)
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
-		hold := lock(t, t.Context(), c, "a")
-		var all []*waiting
-		for i := range 6 {
-			all = append(all, locking(t, clients[i%3], "a", redlock.Shared()))
-		}
-		betweenAsks(fleet)
-		before, start := scripts(fleet), time.Now()
-		unlock(t, hold)
-		expectHolds(t, "one message later", all, 0, 1, 2, 3, 4, 5)
-		for i, r := range all {
-			check.Equal(t, r.at.Sub(start), 2*delay, "reader %d had the lock after", i)
-			if r.hold.Token() != all[0].hold.Token() || r.hold.Token() < hold.Token() {
-				t.Errorf("reader %d has token %d, the first reader %d, the writer before %d", i, r.hold.Token(), all[0].hold.Token(), hold.Token())
+		t.Run(fmt.Sprint(phase), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			const delay = 5 * time.Millisecond
+			time.Sleep(time.Duration(phase) * 5 * time.Millisecond)
+			clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
+			warm(t, c)
+			each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
+			hold := lock(t, t.Context(), c, "a")
+			var all []*waiting
+			for i := range 6 {
+				all = append(all, locking(t, clients[i%3], "a", redlock.Shared()))
 			}
-		}
-		check.Equal(t, scripts(fleet)-before, 3, "script calls, those of the release")
-	})
+			betweenAsks(fleet)
+			before, start := scripts(fleet), time.Now()
+			unlock(t, hold)
+			expectHolds(t, "one message later", all, 0, 1, 2, 3, 4, 5)
+			for i, r := range all {
+				check.Equal(t, r.at.Sub(start), 2*delay, "reader %d had the lock after", i)
+				if r.hold.Token() != all[0].hold.Token() || r.hold.Token() < hold.Token() {
+					t.Errorf("reader %d has token %d, the first reader %d, the writer before %d", i, r.hold.Token(), all[0].hold.Token(), hold.Token())
+				}
+			}
+			check.Equal(t, scripts(fleet)-before, 3, "script calls, those of the release")
+		}))
+	}
 }
 
 // Two readers that both became writers would wait for each other forever, so none does: also a writer that waits
 // already learns of it when a reader of its owner has the lock.
 func TestUpgradeIsAnError(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, fleet, redlock.Config{})
 		other := lock(t, t.Context(), d, "b")
 		ctx := redlock.WithOwner(t.Context())
@@ -186,5 +182,5 @@ func TestUpgradeIsAnError(t *testing.T) {
 		expect(t, "RLock", r.err)
 		expect(t, "Lock", w.err, redlock.ErrUpgrade)
 		unlock(t, r.hold)
-	})
+	})(t)
 }

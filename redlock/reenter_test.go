@@ -15,7 +15,7 @@ import (
 // Which calls are refused under which contexts, since they would wait for their own caller: at once, and nobody is asked
 // for that. So who works under a hold has no part in it.
 func TestWhoWouldWaitForItself(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, redlocktest.Start(t, 3), redlock.Config{}) // of other masters
 		job := lock(t, t.Context(), c, "job")
 		db := lock(t, job.Context(), c, "db")
@@ -86,13 +86,13 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 			check.Equal(t, time.Since(start), 0, "the time for %s", what)
 		}
 		expectNot(t, "a reader under a reader", second(c.Lock(reader.Context(), "read", redlock.Shared())), redlock.ErrUpgrade)
-	})
+	})(t)
 }
 
 // A fixed lease that was handed off lasts for all of it, also where somebody with a shorter one has entered and left
 // before the masters know of it.
 func TestEnterShortensNoLease(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		const long = 2 * lease
 		c, d := open(t, fleet, redlock.Config{MaxLease: long}), open(t, fleet, redlock.Config{MaxLease: long})
 		before := lock(t, t.Context(), c, "a")
@@ -103,28 +103,5 @@ func TestEnterShortensNoLease(t *testing.T) {
 		time.Sleep(lease + time.Second)
 		expectAlive(t, hold)
 		unlock(t, hold)
-	})
-}
-
-// What cannot be entered says so, and takes nothing.
-func TestEnterFails(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		permit := acquire(t, c, "gpu", 2)
-		expectSays(t, "Enter of a permit", second(permit.Enter(t.Context())), "a permit is not entered again")
-		over := lock(t, t.Context(), c, "over")
-		stays := got(t, "Enter", over.Enter, t.Context())
-		unlock(t, over)
-		expect(t, "Enter of what was unlocked", second(over.Enter(t.Context())), redlock.ErrNotHeld)
-		unlock(t, stays)
-		expectFree(t, fleet, "over")
-		hold := lock(t, t.Context(), c, "a")
-		expect(t, "Enter under a context that has ended", second(hold.Enter(ended(t))), context.Canceled)
-		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-		expect(t, "Enter without a majority", second(hold.Enter(t.Context())), redlock.ErrNoQuorum)
-		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-		time.Sleep(settle)
-		seize(fleet, 0, 3)
-		expect(t, "Enter of what is lost", second(hold.Enter(t.Context())), redlock.ErrLost)
-		expect(t, "Enter after the loss", second(hold.Enter(t.Context())), redlock.ErrLost)
-	})
+	})(t)
 }

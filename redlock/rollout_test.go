@@ -28,10 +28,9 @@ type rollout struct {
 	name        string // moves from a to c
 }
 
-// onRollout runs f with a rollout.
-func onRollout(t *testing.T, f func(*testing.T, *rollout)) {
-	t.Helper()
-	inSets(t, "a b c", func(t *testing.T, sets fleets) {
+// onRollout is a test with a rollout.
+func onRollout(f func(*testing.T, *rollout)) func(*testing.T) {
+	return inSets("a b c", func(t *testing.T, sets fleets) {
 		s := &rollout{fleets: sets}
 		s.old = s.open(t, redlock.Config{}, "a b", "")
 		s.moving = s.open(t, redlock.Config{}, "a b", "b c")
@@ -73,7 +72,7 @@ func (s *rollout) expectCounter(t *testing.T, id, name string, token int64) {
 // A name that moves is locked in both sets, and others as before: so processes before, in and after the
 // rollout exclude each other.
 func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		stays := nameIn(t, s.moving, "b")
 		s.others(t, func(other *redlock.Client, id string) {
 			hold := lock(t, t.Context(), s.moving, s.name)
@@ -117,12 +116,12 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			check.Equal(t, len(all.Names()), 2, "names, each once")
 			expect(t, "Unlock", all.Unlock(t.Context()))
 		})
-	})
+	})(t)
 }
 
 // A hold in two sets is lost with either.
 func TestAHoldInTwoSetsIsOne(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		for _, id := range []string{"a", "c"} {
 			err := s.moving.Do(t.Context(), s.name, func(ctx context.Context) error {
 				for _, m := range s.fleets[id].Masters() {
@@ -140,12 +139,12 @@ func TestAHoldInTwoSetsIsOne(t *testing.T) {
 			expect(t, "Do", err, redlock.ErrLost)
 			s.expectAt(t, s.name)
 		}
-	})
+	})(t)
 }
 
 // TestEnterInTwoSetsEndsWithItsContext: where the second set is silent, Enter does not wait for the first to be left.
 func TestEnterInTwoSetsEndsWithItsContext(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		const trip = 20 * time.Millisecond
 		hold := lock(t, t.Context(), s.moving, s.name)
 		each(s.fleets["a"], 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
@@ -160,12 +159,12 @@ func TestEnterInTwoSetsEndsWithItsContext(t *testing.T) {
 		unlock(t, hold)
 		time.Sleep(settle)
 		s.expectAt(t, s.name)
-	})
+	})(t)
 }
 
 // The end of the validity of a hold in two sets is that of the one that ends first.
 func TestUntilOfTwoSets(t *testing.T) {
-	inSets(t, "a c", func(t *testing.T, f fleets) {
+	inSets("a c", func(t *testing.T, f fleets) {
 		for long := range f {
 			cfg := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: []string{"a"}, Next: []string{"c"}}
 			for id := range f {
@@ -179,47 +178,45 @@ func TestUntilOfTwoSets(t *testing.T) {
 			unlock(t, hold)
 			expect(t, "Close", s.Close())
 		}
-	})
+	})(t)
 }
 
 // Whichever set has the larger token, the hold has that one, and neither set falls behind it.
 func TestSetsAgreeOnAToken(t *testing.T) {
 	for _, ahead := range []string{"a", "c"} {
-		t.Run(ahead, func(t *testing.T) {
-			onRollout(t, func(t *testing.T, s *rollout) {
-				for _, m := range s.fleets[ahead].Masters() {
-					m.Set("redlock_fence:{"+s.name+"}", "7000000000000000") // ahead of time
+		t.Run(ahead, onRollout(func(t *testing.T, s *rollout) {
+			for _, m := range s.fleets[ahead].Masters() {
+				m.Set("redlock_fence:{"+s.name+"}", "7000000000000000") // ahead of time
+			}
+			token := int64(7000000000000000)
+			s.others(t, func(other *redlock.Client, _ string) {
+				hold := lock(t, t.Context(), s.moving, s.name)
+				if hold.Token() <= token {
+					t.Errorf("Token = %d, want it above %d", hold.Token(), token)
 				}
-				token := int64(7000000000000000)
-				s.others(t, func(other *redlock.Client, _ string) {
-					hold := lock(t, t.Context(), s.moving, s.name)
-					if hold.Token() <= token {
-						t.Errorf("Token = %d, want it above %d", hold.Token(), token)
-					}
-					token = hold.Token()
-					s.expectCounter(t, "a", s.name, token)
-					s.expectCounter(t, "c", s.name, token)
-					// Masters that restart empty get it with a renewal.
-					for _, m := range s.fleets["a"].Masters()[:1] {
-						m.Del("redlock_fence:{" + s.name + "}")
-					}
-					time.Sleep(2 * renewEvery)
-					unlock(t, hold)
-					later := lock(t, t.Context(), other, s.name)
-					if later.Token() <= token {
-						t.Errorf("the next hold, of a process that locks in one set alone, has token %d, want more than %d", later.Token(), token)
-					}
-					token = later.Token()
-					unlock(t, later)
-				})
+				token = hold.Token()
+				s.expectCounter(t, "a", s.name, token)
+				s.expectCounter(t, "c", s.name, token)
+				// Masters that restart empty get it with a renewal.
+				for _, m := range s.fleets["a"].Masters()[:1] {
+					m.Del("redlock_fence:{" + s.name + "}")
+				}
+				time.Sleep(2 * renewEvery)
+				unlock(t, hold)
+				later := lock(t, t.Context(), other, s.name)
+				if later.Token() <= token {
+					t.Errorf("the next hold, of a process that locks in one set alone, has token %d, want more than %d", later.Token(), token)
+				}
+				token = later.Token()
+				unlock(t, later)
 			})
-		})
+		}))
 	}
 }
 
 // Sets that do not agree on a token make no hold: TryLock says so, and Lock waits.
 func TestSetsThatDoNotAgree(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		use(t, s.moving, s.name) // so that the masters have the scripts
 		for _, m := range s.fleets["a"].Masters() {
 			m.Delay(10 * time.Millisecond)
@@ -251,12 +248,12 @@ func TestSetsThatDoNotAgree(t *testing.T) {
 		}
 		s.expectCounter(t, "a", s.name, hold.Token())
 		unlock(t, hold)
-	})
+	})(t)
 }
 
 // Of those who try for a name at the same time, one gets it, though it is in two sets.
 func TestTryLockInTwoSets(t *testing.T) {
-	inSets(t, "a b", func(t *testing.T, f fleets) {
+	inSets("a b", func(t *testing.T, f fleets) {
 		all := []*redlock.Client{f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "b", "a")}
 		for _, id := range []string{"a", "b"} {
 			each(f[id], 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
@@ -282,12 +279,12 @@ func TestTryLockInTwoSets(t *testing.T) {
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-	})
+	})(t)
 }
 
 // TestErrorsOfAMovingSemaphore: an error of a permit whose name moves says that one was acquired.
 func TestErrorsOfAMovingSemaphore(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		each(s.fleets["a"], 0, 3, (*redlocktest.Master).Kill)
 		time.Sleep(settle)
 		ctx := within(t, t.Context(), time.Second)
@@ -301,7 +298,7 @@ func TestErrorsOfAMovingSemaphore(t *testing.T) {
 		_, err = s.moving.Lock(t.Context(), s.name, redlock.Permits(2))
 		expect(t, "Lock", err, redlock.ErrClosed)
 		expectSays(t, "Lock", err, fmt.Sprintf("acquire %q", s.name))
-	})
+	})(t)
 }
 
 // A caller that cannot reach one of a name's sets keeps nobody from the other.
@@ -318,7 +315,7 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 			time.AfterFunc(5*time.Second, func() { each(b, 0, 2, func(m *redlocktest.Master) { m.Skew(10 * time.Second) }) })
 		},
 	} {
-		t.Run(what, withSets("a b", func(t *testing.T, f fleets) {
+		t.Run(what, inSets("a b", func(t *testing.T, f fleets) {
 			canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
 			before(t, s, f["b"])
 			w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
@@ -341,7 +338,7 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 
 // Never more permits are held than there are, in whichever sets they are looked for.
 func TestPermitsInTwoSets(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		s.others(t, func(other *redlock.Client, id string) {
 			expect(t, "Do", s.moving.Do(t.Context(), s.name, func(context.Context) error {
 				permit := acquire(t, other, s.name, 2)
@@ -355,12 +352,12 @@ func TestPermitsInTwoSets(t *testing.T) {
 				return permit.Unlock(t.Context())
 			}, redlock.Permits(2)))
 		})
-	})
+	})(t)
 }
 
 // A slot of a name that moves is one permit in one set, and may be another's in the other: of these, one is freed.
 func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		for i := range 40 { // of which a quarter move
 			name := fmt.Sprint("pool-", i)
 			if !slices.Equal(redlockadmin.Of(s.moving).SetsOf(name), []string{"a", "c"}) {
@@ -376,13 +373,13 @@ func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 			expect(t, "Unlock", first.Unlock(t.Context()), redlock.ErrLost)
 			unlock(t, both)
 		}
-	})
+	})(t)
 }
 
 // Sets that are refused, since others took their place while they were cut off, enter again what they hold, in one
 // set or two, as a Client does.
 func TestRefusedSetsEnterAgain(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
+	onRollout(func(t *testing.T, s *rollout) {
 		expect(t, "Close", s.old.Close())
 		expect(t, "Close", s.moving.Close())
 		time.Sleep(known)
@@ -418,7 +415,7 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 			expect(t, "LockAll of another", second(moving.TryLockAll(hold.Context(), []string{hold.Name(), "other"})), redlock.ErrRoute)
 			unlock(t, hold)
 		}
-	})
+	})(t)
 }
 
 // A fleet's processes restart one by one with other sets, while all lock: forth in two rollouts, half-way

@@ -100,23 +100,10 @@ func nameIn(t *testing.T, s *redlock.Client, ids ...string) string {
 	return ""
 }
 
-// NewSets that fails leaves nothing open, whichever set it begins with.
-func TestNewSetsThatFails(t *testing.T) {
-	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		for range 20 {
-			expectSays(t, "NewSets", second(redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"a": {Pools: fleet.Pools()}, "b": {}}})), `set "b"`)
-		}
-		time.Sleep(settle)
-		for _, m := range fleet.Masters() {
-			check.Equal(t, m.Connections(), 0, "open connections to %s", m.Name())
-		}
-	})
-}
-
 // Each name is in one set, the same in every process and version; sets get about the same number; and
 // another set takes names for itself and moves no others.
 func TestSetsSpreadNames(t *testing.T) {
-	inSets(t, "a b c d", func(t *testing.T, f fleets) {
+	inSets("a b c d", func(t *testing.T, f fleets) {
 		three := f.open(t, redlock.Config{}, "a b c", "")
 		four := f.open(t, redlock.Config{}, "d c b a", "")
 		count := map[string]int{}
@@ -140,43 +127,12 @@ func TestSetsSpreadNames(t *testing.T) {
 			got = append(got, redlockadmin.Of(four).SetsOf(name)...)
 		}
 		check.Equal(t, fmt.Sprint(got), "[c b a a d a]", "SetsOf, forever")
-	})
+	})(t)
 }
 
-// The methods of a Client lock, and look, in the set of the name.
-func TestSetsLockInOneSet(t *testing.T) {
-	inSets(t, "a b c", func(t *testing.T, f fleets) {
-		s, other := f.open(t, redlock.Config{}, "a b c", ""), f.open(t, redlock.Config{}, "c a b", "")
-		for i := range 6 {
-			name := fmt.Sprint(i)
-			hold := lock(t, t.Context(), s, name)
-			f.expectAt(t, name, redlockadmin.Of(s).SetsOf(name)...)
-			expect(t, "TryLock", second(other.TryLock(t.Context(), name)), redlock.ErrTaken)
-			in, err := redlockadmin.Of(other).Inspect(t.Context(), name)
-			if expect(t, "Inspect", err); !in.Held || in.Holder != hold.Owner() || len(in.Masters) != 3 {
-				t.Errorf("Inspect = %+v, want it held by %s at 3 masters", in, hold.Owner())
-			}
-			unlock(t, hold)
-			f.expectAt(t, name)
-		}
-		holds, err := s.LockAll(t.Context(), []string{"0", "1", "2", "3", "4", "5"})
-		expect(t, "LockAll", err)
-		for _, name := range holds.Names() {
-			f.expectAt(t, name, redlockadmin.Of(s).SetsOf(name)...)
-		}
-		expect(t, "TryLockAll", second(other.TryLockAll(t.Context(), []string{"9", "3"})), redlock.ErrTaken)
-		f.expectAt(t, "9")
-		expect(t, "Close", s.Close())
-		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrClosed)
-		expect(t, "Lock", second(s.Lock(t.Context(), "0")), redlock.ErrClosed)
-		expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrClosed)
-		f.expectAt(t, "0")
-	})
-}
-
-// What names could not be spread over is refused.
+// What names could not be spread over is refused, and leaves nothing open, whichever set it begins with.
 func TestSetsAreChecked(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		good := redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff}
 		all := func(ids ...string) map[string]redlock.Config {
 			sets := make(map[string]redlock.Config)
@@ -203,7 +159,13 @@ func TestSetsAreChecked(t *testing.T) {
 			"from set \"a\" to set \"b\"": {Sets: all(ab...), Now: ab[:1], Next: ab[1:]},
 			"set \"c\": redlock: Confi":   {Sets: map[string]redlock.Config{"a": good, "c": {}}},
 		} {
-			expectSays(t, "NewSets", second(redlock.NewSets(cfg)), want)
+			for range 9 {
+				expectSays(t, "NewSets", second(redlock.NewSets(cfg)), want)
+			}
+		}
+		time.Sleep(settle)
+		for _, m := range fleet.Masters() {
+			check.Equal(t, m.Connections(), 0, "open connections to %s", m.Name())
 		}
 		one, two := good, good
 		one.Pools, two.Pools = good.Pools[:1], good.Pools[1:]
@@ -211,13 +173,13 @@ func TestSetsAreChecked(t *testing.T) {
 		expectSays(t, "LockAll of no names", second(s.LockAll(t.Context(), nil)), "no name to lock")
 		expectSays(t, "Lock of no name", second(s.Lock(t.Context(), "")), "empty")
 		expectSays(t, "TryLockFor of an hour", second(s.TryLock(t.Context(), nameIn(t, s, "a", "b"), redlock.Lease(time.Hour))), "lease 1h")
-	})
+	})(t)
 }
 
 // TestMovesBetweenTheSame: a lock in two sets which lead to one server, as their processes say, is refused: it would wait
 // for itself there.
 func TestMovesBetweenTheSame(t *testing.T) {
-	bubble(t, 4, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+	bubble(4, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 		at := func(from, to int) redlock.Config {
 			return redlock.Config{Pools: fleet.Pools()[from:to], RestartGuard: redlock.GuardOff}
 		}
@@ -229,13 +191,13 @@ func TestMovesBetweenTheSame(t *testing.T) {
 			expectSays(t, "Lock", second(s.Lock(ctx, "n")), "a lock would wait for itself there")
 			expectSays(t, "TryLockAll", second(s.TryLockAll(ctx, []string{"m", "n"})), "pool 1")
 		}
-	})
+	})(t)
 }
 
 // TestSetsShareMasters: sets that names are spread over may share masters, whoever looks at one of them
 // alone. A process in which one of the IDs stands for other masters takes no lock in that set.
 func TestSetsShareMasters(t *testing.T) {
-	masters(t, 7, func(t *testing.T, fleet *redlocktest.Fleet) {
+	masters(7, func(t *testing.T, fleet *redlocktest.Fleet) {
 		spread := func(two ...int) *redlock.Client {
 			cfg := redlock.SetsConfig{Sets: map[string]redlock.Config{}}
 			for id, places := range map[string][]int{"east": {0, 1, 2}, "west": two} {
@@ -271,7 +233,7 @@ func TestSetsShareMasters(t *testing.T) {
 		expect(t, "TryLock in a set with other masters", second(wrong.TryLock(t.Context(), west)), redlock.ErrOverlap)
 		expect(t, "Conflict", redlockadmin.Of(wrong).Conflict(), redlock.ErrOverlap)
 		use(t, wrong, east)
-	})
+	})(t)
 }
 
 // TestSetsWithOtherMasters: a process in which the IDs of sets stand for other masters takes no lock in these, though
@@ -286,7 +248,7 @@ func TestSetsWithOtherMasters(t *testing.T) {
 		{"one elsewhere, and all far away", "x b", 60 * time.Millisecond, 0},
 		{"one elsewhere, and the other set further away", "x b", 0, 300 * time.Millisecond},
 	} {
-		t.Run(tt.what, withSets("a b x", func(t *testing.T, f fleets) {
+		t.Run(tt.what, inSets("a b x", func(t *testing.T, f fleets) {
 			at := strings.Fields(tt.ids)
 			fleet := f.open(t, redlock.Config{Name: "fleet"}, "a b", "")
 			name := nameIn(t, fleet, "a")
@@ -313,7 +275,7 @@ func TestSetsWithOtherMasters(t *testing.T) {
 // TestCutOffFromTwoSets: a process that was cut off from its sets, and reaches one before the other, takes no lock once it
 // reaches that.
 func TestCutOffFromTwoSets(t *testing.T) {
-	inSets(t, "a b x", func(t *testing.T, f fleets) {
+	inSets("a b x", func(t *testing.T, f fleets) {
 		wires, pools := wired(f["x"], 0, 0, 1, 2)
 		late, others := wired(f["b"], 0, 0, 1, 2)
 		old := newSets(t, redlock.SetsConfig{Now: []string{"a", "b"}, Sets: map[string]redlock.Config{
@@ -336,13 +298,13 @@ func TestCutOffFromTwoSets(t *testing.T) {
 			expect(t, "TryLock of the old process", second(old.TryLock(t.Context(), name)), redlock.ErrOverlap)
 			time.Sleep(time.Second)
 		}
-	})
+	})(t)
 }
 
 // TestSetsBesideAClientOfOne: while a client of New has the masters of a set, names that would move to another set are
 // refused, and the error says which of the two has no sets.
 func TestSetsBesideAClientOfOne(t *testing.T) {
-	inSets(t, "a b", func(t *testing.T, f fleets) {
+	inSets("a b", func(t *testing.T, f fleets) {
 		use(t, open(t, f["a"], redlock.Config{RestartGuard: redlock.GuardOff}), "used")
 		time.Sleep(time.Minute)
 		s := f.start(t, redlock.Config{}, "a", "a b")
@@ -351,13 +313,13 @@ func TestSetsBesideAClientOfOne(t *testing.T) {
 		expect(t, "Lock of a name that moves", err, redlock.ErrOverlap)
 		expectSays(t, "Lock of a name that moves", err, ` (no sets), this client run `)
 		expectSays(t, "Lock of a name that moves", err, ` (set "b")`)
-	})
+	})(t)
 }
 
 // TestAnOutageOfOneSetCostsOthersNothing: while the masters of one set are away, and callers ask for its locks again and
 // again, a process stays established in another set, where a lock takes no longer than before.
 func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
-	inSets(t, "a b", func(t *testing.T, f fleets) {
+	inSets("a b", func(t *testing.T, f fleets) {
 		s := f.open(t, redlock.Config{Logger: slog.New(slog.DiscardHandler)}, "a b", "")
 		name, away := nameIn(t, s, "a"), nameIn(t, s, "b")
 		use(t, s, name)
@@ -381,14 +343,14 @@ func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
 			check.Equal(t, time.Since(start), 0, "lock %d took", i)
 			time.Sleep(7 * time.Second)
 		}
-	})
+	})(t)
 }
 
 // TestASickSetCostsOthersNothing: when the masters of one set are away as a process starts, its first lock in another
 // set waits for them for 100 ms at most, and later ones do not.
 func TestASickSetCostsOthersNothing(t *testing.T) {
 	for what, do := range map[string]func(*redlocktest.Master){"killed": (*redlocktest.Master).Kill, "frozen": (*redlocktest.Master).Freeze, "cut": (*redlocktest.Master).Cut} {
-		t.Run(what, withSets("a b", func(t *testing.T, f fleets) {
+		t.Run(what, inSets("a b", func(t *testing.T, f fleets) {
 			each(f["b"], 0, 2, do)
 			f["b"].Master(2).Delay(40 * time.Millisecond)
 			s := f.start(t, redlock.Config{}, "a b", "")
@@ -412,7 +374,7 @@ func TestASickSetCostsOthersNothing(t *testing.T) {
 // caller has it in the second, the caller starts over after a pause.
 func TestALeaseThatIsTooShortIsNotAskedForInAHurry(t *testing.T) {
 	for what, taken := range map[string]bool{"the second is free": false, "somebody else has the second": true} {
-		t.Run(what, withSets("a b", func(t *testing.T, f fleets) {
+		t.Run(what, inSets("a b", func(t *testing.T, f fleets) {
 			s := f.open(t, redlock.Config{}, "a", "b")
 			use(t, s, "n")
 			calls := func() (n int64) {

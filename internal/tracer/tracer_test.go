@@ -33,29 +33,6 @@ func start(tr *Tracer, from, to uint64) {
 	}
 }
 
-// A function that hangs keeps events waiting. Those for which there is no room are dropped, and
-// counted.
-func TestSlowFunctionMisses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		trace, told, let := slow()
-		tr := New(trace, "uuid", nil, time.Second)
-		start(tr, 0, 1)
-		synctest.Wait() // it hangs
-		start(tr, 1, maxEvents+1)
-		start(tr, maxEvents+1, maxEvents+8) // no room
-		close(let)
-		synctest.Wait()
-		start(tr, maxEvents+8, maxEvents+9)
-		tr.Close()
-		want := []any{
-			uint64(maxEvents), "missed7", uint64(maxEvents + 8), "closed0",
-		}
-		if n := len(*told) - len(want); n != maxEvents || !slices.Equal((*told)[n:], want) {
-			t.Errorf("told %d events, the last of them %v, want %d and %v", len(*told), (*told)[max(0, n):], maxEvents+len(want), want)
-		}
-	})
-}
-
 // What says how things stand is told although there is no room: whoever keeps it would be wrong until it changes again.
 func TestSlowFunctionMissesNoState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
