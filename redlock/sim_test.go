@@ -140,7 +140,7 @@ var simSlots = []string{"redlock_slot:{gpu}:0", "redlock_slot:{gpu}:1", "redlock
 type simClient struct {
 	who string
 	*redlock.Client
-	permits redlock.Option
+	permits int // that it counts
 	wires   []*redlocktest.Wire
 	trace   *recorder // nil: none
 
@@ -200,7 +200,7 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 	}
 	s.add(history.Event{What: history.Started, Who: who, Keep: cfg.Keep})
 	c.Client = open(s.t, s.fleet, cfg)
-	c.permits = redlock.Permits(2 + i%2)
+	c.permits = 2 + i%2
 	s.mu.Lock()
 	s.clients = append(s.clients, c)
 	s.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 )
@@ -70,7 +71,7 @@ func (c *caller) run() {
 // take asks for names, for up to wait, or for as long as it takes if that is 0.
 func (c *caller) take(do history.Do, names []string, wait time.Duration) (all []*simHeld, err error) {
 	err = c.within(context.Background(), wait, history.Event{Do: do, Names: names}, func(ctx context.Context, call int) error {
-		holds, err := c.ask(ctx, do, names)
+		holds, _, err := workload.Ask(ctx, c.c.Client, do, names, c.long/2, c.c.permits)
 		for _, hold := range holds {
 			all = append(all, c.granted(c.c, call, hold))
 		}
@@ -78,38 +79,6 @@ func (c *caller) take(do history.Do, names []string, wait time.Duration) (all []
 	})
 	c.expectKind(do, err, redlock.ErrTaken, redlock.ErrNoQuorum, context.DeadlineExceeded)
 	return all, err
-}
-
-// ask is the call itself.
-func (c *caller) ask(ctx context.Context, do history.Do, names []string) ([]*redlock.Hold, error) {
-	var hold *redlock.Hold
-	var err error
-	switch do {
-	case history.Lock:
-		hold, err = c.c.Lock(ctx, names[0])
-	case history.TryLock:
-		hold, err = c.c.TryLock(ctx, names[0])
-	case history.LockFor:
-		hold, err = c.c.Lock(ctx, names[0], redlock.Lease(c.long/2))
-	case history.RLock:
-		hold, err = c.c.Lock(ctx, names[0], redlock.Shared())
-	case history.TryRLock:
-		hold, err = c.c.TryLock(ctx, names[0], redlock.Shared())
-	case history.Acquire:
-		hold, err = c.c.Lock(ctx, names[0], c.c.permits)
-	case history.TryAcquire:
-		hold, err = c.c.TryLock(ctx, names[0], c.c.permits)
-	case history.LockAll:
-		holds, err := c.c.LockAll(ctx, names)
-		if err != nil {
-			return nil, err
-		}
-		return []*redlock.Hold{holds.Hold(names[0]), holds.Hold(names[1])}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return []*redlock.Hold{hold}, nil
 }
 
 // use works under a hold, and enters it again, extends it, or becomes a reader.

@@ -41,40 +41,15 @@ func open(cfg workload.Config) (workload.Locker, error) {
 func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
 	holds []workload.Hold, unlockAll func(context.Context) error, err error,
 ) {
-	var h *redlock.Hold
-	slot := 0
-	switch name := names[0]; do {
-	case history.LockAll:
-		all, err := l.Client.LockAll(ctx, names)
-		if err != nil {
-			return nil, nil, err
+	all, unlockAll, err := workload.Ask(ctx, l.Client, do, names, lease, permits)
+	for _, h := range all {
+		slot := 0
+		if do == history.Acquire || do == history.TryAcquire {
+			slot = h.Slot() + 1
 		}
-		for _, name := range all.Names() {
-			holds = append(holds, &hold{all.Hold(name), l, 0})
-		}
-		return holds, all.Unlock, nil
-	case history.Lock:
-		h, err = l.Client.Lock(ctx, name)
-	case history.TryLock:
-		h, err = l.Client.TryLock(ctx, name)
-	case history.LockFor:
-		h, err = l.Client.Lock(ctx, name, redlock.Lease(lease))
-	case history.RLock:
-		h, err = l.Client.Lock(ctx, name, redlock.Shared())
-	case history.TryRLock:
-		h, err = l.Client.TryLock(ctx, name, redlock.Shared())
-	case history.Acquire:
-		h, err = l.Client.Lock(ctx, name, redlock.Permits(permits))
-	case history.TryAcquire:
-		h, err = l.Client.TryLock(ctx, name, redlock.Permits(permits))
+		holds = append(holds, &hold{h, l, slot})
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if do == history.Acquire || do == history.TryAcquire {
-		slot = h.Slot() + 1
-	}
-	return []workload.Hold{&hold{h, l, slot}}, nil, nil
+	return holds, unlockAll, err
 }
 
 // hold is a lock, or a permit.

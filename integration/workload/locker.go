@@ -5,15 +5,49 @@ import (
 	"time"
 
 	"example.com/redlock/internal/history"
+	"example.com/redlock/redlock"
 )
 
 // Locker is a client of package redlock, or stands for one in tests. Its methods may be called by any number of goroutines.
 type Locker interface {
-	// Ask makes a call of any kind that takes: for names, for a lease that nobody renews if it is LockFor, or for
-	// one of so many permits. Of several names it returns a hold of each, and what unlocks all in one call.
+	// Ask is the function Ask.
 	Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
 		holds []Hold, unlockAll func(context.Context) error, err error)
 	Close() error
+}
+
+// Ask makes a call of any kind that takes: for names, for a lease that nobody renews if it is LockFor, or for
+// one of so many permits. Of several names it returns a hold of each, and what unlocks all in one call.
+func Ask(ctx context.Context, c *redlock.Client, do history.Do, names []string, lease time.Duration, permits int) (
+	holds []*redlock.Hold, unlockAll func(context.Context) error, err error,
+) {
+	lock, options := c.Lock, []redlock.Option(nil)
+	switch do {
+	case history.LockAll:
+		all, err := c.LockAll(ctx, names)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range all.Names() {
+			holds = append(holds, all.Hold(name))
+		}
+		return holds, all.Unlock, nil
+	case history.TryLock, history.TryRLock, history.TryAcquire:
+		lock = c.TryLock
+	}
+	switch do {
+	case history.LockFor:
+		options = append(options, redlock.Lease(lease))
+	case history.RLock, history.TryRLock:
+		options = append(options, redlock.Shared())
+	case history.Acquire, history.TryAcquire:
+		options = append(options, redlock.Permits(permits))
+	}
+	hold, err := lock(ctx, names[0], options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return []*redlock.Hold{hold}, nil, nil
 }
 
 // Hold is a name, or a permit, that a caller has.
