@@ -56,7 +56,7 @@ func (p *page) clients(all []redlock.ClientInfo, sets []*setInUse, now time.Time
 	for i, c := range all {
 		set := of[i]
 		rows = append(rows, []string{
-			c.Name, c.Host, fmt.Sprint(c.PID), age(now.Sub(c.Since)), age(c.Seen), fmt.Sprint(c.Holds), fmt.Sprint(c.Waits),
+			c.Name, c.Host, fmt.Sprint(c.PID), age(max(0, now.Sub(c.Since))), age(c.Seen), fmt.Sprint(c.Holds), fmt.Sprint(c.Waits),
 			set.label, fmt.Sprintf("%d/%d", c.At, len(c.Terms.Masters)), c.Version,
 		})
 		if c.Seen > stale {

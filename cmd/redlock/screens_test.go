@@ -133,6 +133,8 @@ func clientele() []printed {
 	one, two := orders(), reports()
 	third := one
 	third.PID, third.Since = 4243, now.Add(-3*time.Hour)
+	ahead := one
+	ahead.PID, ahead.Since = 4244, now.Add(5*time.Second) // by its clock
 	few := two
 	few.Terms, few.Seen = terms("m1 m8 m9"), time.Second
 	unsure, long, part := few, few, few
@@ -152,7 +154,7 @@ func clientele() []printed {
 	stays, upgraded := one, third
 	stays.Terms.Layout, upgraded.Terms.Layout = 1, 2
 	return []printed{
-		clients("one set", one, third),
+		clients("one set", one, third, ahead),
 		clients("a change under way", two, one, third),
 		clients("two sets that are not safe", one, few),
 		clients("a dead master", one, dead),
