@@ -91,6 +91,15 @@ func (i *invocation) code() int {
 	return i.cmd.ProcessState.ExitCode()
 }
 
+func (i *invocation) exited() bool {
+	select {
+	case <-i.ended:
+		return true
+	default:
+		return false
+	}
+}
+
 func (i *invocation) wantCode(want int) *invocation {
 	i.t.Helper()
 	check.Equal(i.t, i.code(), want, "exit code of redlock %v", i.cmd.Args[1:])

@@ -12,15 +12,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-func (i *invocation) exited() bool {
-	select {
-	case <-i.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 // The scripts of the help work in a real shell.
 func TestHoldAsCoprocess(t *testing.T) {
 	bash, err := exec.LookPath("bash")
