@@ -2,6 +2,7 @@ package picture
 
 import (
 	"encoding/json"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -20,6 +21,15 @@ type page struct {
 	HandOffs   []handOff   `json:"handoffs"`
 	Faults     []fault     `json:"faults"`
 	Violations []violation `json:"violations"` // null: nobody judged
+}
+
+// fields writes a struct as an array of its fields.
+func fields(of any) ([]byte, error) {
+	var list []any
+	for _, field := range reflect.ValueOf(of).Fields() {
+		list = append(list, field.Interface())
+	}
+	return json.Marshal(list)
 }
 
 // run is what the header tells.
@@ -94,12 +104,12 @@ type bar struct {
 	Lane, Row  int
 	Name, Slot int
 	Shared     bool
-	Token      int64
-	Asked      at // when the call that was granted it began
-	At         at // the grant
-	End        at // the holder gave it up, or learned that it was lost
-	Until      at // its validity, as told last
-	Gone       at // Unlock returned
+	Token      string // it can have more digits than a number in JavaScript
+	Asked      at     // when the call that was granted it began
+	At         at     // the grant
+	End        at     // the holder gave it up, or learned that it was lost
+	Until      at     // its validity, as told last
+	Gone       at     // Unlock returned
 	Downgraded at
 	How        ending
 	Who        string
@@ -108,12 +118,7 @@ type bar struct {
 	Why        string // of a loss
 }
 
-func (b bar) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{
-		b.Lane, b.Row, b.Name, b.Slot, bit(b.Shared), strconv.FormatInt(b.Token, 10), b.Asked, b.At, b.End, b.Until, b.Gone,
-		b.Downgraded, b.How, b.Who, b.Hold, b.Call, b.Do, b.Why,
-	})
-}
+func (b bar) MarshalJSON() ([]byte, error) { return fields(b) }
 
 // wait is a call that asked for a hold and got none.
 type wait struct {
@@ -128,9 +133,7 @@ type wait struct {
 	Text      string
 }
 
-func (w wait) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{w.Lane, w.Row, w.Names, w.At, w.End, w.Deadline, w.Err, w.Who, w.Call, w.Do, w.Text})
-}
+func (w wait) MarshalJSON() ([]byte, error) { return fields(w) }
 
 // mark is something that happened to a hold.
 type mark struct {
@@ -140,14 +143,12 @@ type mark struct {
 	Value int64  // what was written
 }
 
-func (m mark) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{m.Bar, m.At, m.What, m.Value})
-}
+func (m mark) MarshalJSON() ([]byte, error) { return fields(m) }
 
 // handOff is a grant to a waiter when another had unlocked. Both are indexes of bars.
 type handOff struct{ From, To int }
 
-func (h handOff) MarshalJSON() ([]byte, error) { return json.Marshal([]int{h.From, h.To}) }
+func (h handOff) MarshalJSON() ([]byte, error) { return fields(h) }
 
 // fault is what was done to one lane.
 type fault struct {
@@ -160,9 +161,7 @@ type fault struct {
 	Text      string
 }
 
-func (f fault) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]any{f.Lane, f.Row, f.From, f.To, f.Kind, f.ID, bit(f.Forgets), f.On, f.Text})
-}
+func (f fault) MarshalJSON() ([]byte, error) { return fields(f) }
 
 // violation is what a judge found, and where to show it.
 type violation struct {
@@ -175,11 +174,4 @@ type violation struct {
 	Bars       []int  `json:"bars"`  // that take part in it
 	Waits      []int  `json:"waits"` // that do
 	Lanes      []int  `json:"lanes"` // that they are in, and others that it names
-}
-
-func bit(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -3,6 +3,7 @@ package picture
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -151,7 +152,7 @@ func cut(text string) string {
 // can have the lock before.
 func (d *drawing) hold(l int, c *history.Call, hold *history.Hold) {
 	b := bar{
-		Lane: l, Name: d.names[hold.Name], Slot: hold.Slot, Shared: hold.Shared, Token: hold.Token,
+		Lane: l, Name: d.names[hold.Name], Slot: hold.Slot, Shared: hold.Shared, Token: strconv.FormatInt(hold.Token, 10),
 		Asked: at(c.At), At: at(hold.At), Until: at(hold.Until), Gone: never, Downgraded: at(hold.Downgraded),
 		Who: c.Who, Hold: hold.Hold, Call: c.Call, Do: c.Do,
 	}
