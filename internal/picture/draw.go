@@ -14,32 +14,26 @@ import (
 type drawing struct {
 	page
 	view  *history.View
-	lanes map[string]int   // by name
-	names map[string]int   // of locks
-	bars  map[holdOf]int   // of holds
-	asked map[callOf][]int // the bars of a call that was granted holds
-	waits map[callOf]int   // of calls that were not
-	rows  []rows           // of bars and waits, by lane
-	above []rows           // of faults, by lane
+	lanes map[string]int // by name
+	names map[string]int // of locks
+	bars  map[nth]int    // of holds
+	asked map[nth][]int  // the bars of a call that was granted holds
+	waits map[nth]int    // of calls that were not
+	rows  []rows         // of bars and waits, by lane
+	above []rows         // of faults, by lane
 }
 
-// holdOf and callOf are a hold and a call: the process, and the number there.
-type (
-	holdOf struct {
-		who  string
-		hold int
-	}
-	callOf struct {
-		who  string
-		call int
-	}
-)
+// nth is a hold or a call: the process, and the number there.
+type nth struct {
+	who    string
+	number int
+}
 
 func draw(h *history.History, view *history.View, violations []history.Violation) page {
 	d := &drawing{
 		page: page{Lanes: lanes(view)}, view: view,
-		lanes: map[string]int{}, names: map[string]int{}, bars: map[holdOf]int{},
-		asked: map[callOf][]int{}, waits: map[callOf]int{},
+		lanes: map[string]int{}, names: map[string]int{}, bars: map[nth]int{},
+		asked: map[nth][]int{}, waits: map[nth]int{},
 	}
 	for i, l := range d.Lanes {
 		d.lanes[l.Name] = i
@@ -134,7 +128,7 @@ func (d *drawing) call(c *history.Call) {
 		w.Err, w.Text = c.Result.Err, cut(c.Result.Text)
 	}
 	w.Row = d.rows[l].place(w.At, w.End)
-	d.waits[callOf{c.Who, c.Call}] = len(d.Waits)
+	d.waits[nth{c.Who, c.Call}] = len(d.Waits)
 	d.Waits = append(d.Waits, w)
 }
 
@@ -171,8 +165,8 @@ func (d *drawing) hold(l int, c *history.Call, hold *history.Hold) {
 		taken = max(b.End, min(b.Gone, d.end(c.Who)))
 	}
 	b.Row = d.rows[l].place(b.Asked, taken)
-	d.bars[holdOf{c.Who, hold.Hold}] = len(d.Bars)
-	d.asked[callOf{c.Who, c.Call}] = append(d.asked[callOf{c.Who, c.Call}], len(d.Bars))
+	d.bars[nth{c.Who, hold.Hold}] = len(d.Bars)
+	d.asked[nth{c.Who, c.Call}] = append(d.asked[nth{c.Who, c.Call}], len(d.Bars))
 	d.Bars = append(d.Bars, b)
 }
 
@@ -183,7 +177,7 @@ const renewal = 10 * time.Millisecond
 // marks draws what was done with holds: writes, as the registers saw them, renewals, and extensions.
 func (d *drawing) marks(h *history.History) {
 	add := func(who string, hold int, t at, what string, value int64) {
-		if i, ok := d.bars[holdOf{who, hold}]; ok {
+		if i, ok := d.bars[nth{who, hold}]; ok {
 			d.Marks = append(d.Marks, mark{Bar: i, At: t, What: what, Value: value})
 		}
 	}
@@ -357,11 +351,11 @@ func (d *drawing) violation(v history.Violation) {
 	}
 	for _, e := range v.Events {
 		drawn.From, drawn.To = min(drawn.From, at(e.At)), max(drawn.To, at(e.At))
-		bar, ok := d.bars[holdOf{e.Who, e.Hold}]
+		bar, ok := d.bars[nth{e.Who, e.Hold}]
 		note(&drawn.Bars, bar, ok && e.Hold > 0)
-		wait, ok := d.waits[callOf{e.Who, e.Call}]
+		wait, ok := d.waits[nth{e.Who, e.Call}]
 		note(&drawn.Waits, wait, ok && e.Call > 0)
-		for _, bar := range d.asked[callOf{e.Who, e.Call}] {
+		for _, bar := range d.asked[nth{e.Who, e.Call}] {
 			note(&drawn.Bars, bar, e.Call > 0)
 		}
 		lane, ok := d.lanes[laneOf(e.Who)]
