@@ -14,7 +14,7 @@ import (
 // Dropping a Hold without Unlock is a bug, and is logged. When none of the Holds of a lock can be
 // unlocked any more, the watchdog stops renewing the lock: it is lost at the end of its validity,
 // and work under its context is protected until then. So keeping only the context does not keep the
-// lock. A lock with a fixed lease may be left to expire.
+// lock. A lock with a fixed lease may be left to expire, unless [Client.Close] gives it back before.
 //
 // A Hold must not be copied. One that no call returned has ended, and its methods say so.
 type Hold struct {

@@ -71,7 +71,11 @@ func (c *Client) Lead(ctx context.Context, name string, fn func(context.Context)
 		}
 		wait := pause/2 + rand.N(pause)
 		pause = min(2*pause, lastPause)
-		c.log.WarnContext(ctx, "redlock: could not lead, and campaigns again", "name", name, "led", led, "pause", wait, "error", err)
+		if led {
+			c.log.WarnContext(ctx, "redlock: leads no more, and campaigns again", "name", name, "pause", wait, "error", err)
+		} else {
+			c.log.WarnContext(ctx, "redlock: could not lead, and campaigns again", "name", name, "pause", wait, "error", err)
+		}
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

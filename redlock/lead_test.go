@@ -91,7 +91,7 @@ func TestLeadFails(t *testing.T) {
 			return broken
 		})
 		expect(t, "Lead", err)
-		check.Equal(t, log.count("could not lead, and campaigns again"), 10, "lines in the log")
+		check.Equal(t, log.count("leads no more, and campaigns again"), 10, "lines in the log")
 		for i, mean := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60, 1, 2} {
 			pause, least := began[i+1].Sub(began[i]), mean*time.Second/2
 			if i == 8 {

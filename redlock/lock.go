@@ -12,8 +12,8 @@ import (
 //
 // The context of fn ends when ctx does and, with a cause that matches ErrLost, when the hold is lost, which is
 // before another client can have it: fn needs to look at one context only. Do returns fn's error joined with that of
-// Unlock: if fn ended without the lock, the error matches ErrLost, and what fn returned as well, such as
-// context.Canceled. [Token] finds the fencing token in fn's context.
+// Unlock: if fn ended without the lock, the error matches ErrLost, or ErrClosed where [Client.Close] gave it back, and
+// what fn returned as well, such as context.Canceled. [Token] finds the fencing token in fn's context.
 //
 // Cost: that of Lock and Unlock.
 func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) error, options ...Option) (err error) {
@@ -60,14 +60,14 @@ func (c *Client) Lock(ctx context.Context, name string, options ...Option) (*Hol
 }
 
 // TryLock is Lock without waiting: ErrTaken when another owner has name, ErrNoQuorum
-// when too few masters answer within Config.NodeTimeout.
+// when too few masters answer within Config.NodeTimeout, or before ctx ends. ErrHeld: as of Lock.
 //
 // If several clients try at the same time and none gets a majority, the lock is free. TryLock then
 // tries again after some random milliseconds, a few times at most.
 //
-// Cost: one round trip to the slowest master of the fastest majority. The error names the holder's client. To look up
-// one that is not known yet takes another round trip, 50 ms at most, with one command and one script call on each
-// master.
+// Cost: one round trip to the slowest master of the fastest majority; in the first call of a client, also the time to
+// connect, and a NodeTimeout or half of ctx's time if a master hangs. The error names the holder's client. To look up one
+// that is not known yet takes another round trip, 50 ms at most, with one command and one script call on each master.
 func (c *Client) TryLock(ctx context.Context, name string, options ...Option) (*Hold, error) {
 	return c.lock(ctx, name, options, false, false)
 }

@@ -52,7 +52,7 @@ func TestLogHasTheContext(t *testing.T) {
 		synctest.Wait()
 		log.mu.Lock()
 		defer log.mu.Unlock()
-		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "could not lead, and campaigns again"} {
+		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "leads no more, and campaigns again"} {
 			check.Equal[any](t, log.ids["redlock: "+message], "4bf92f35", "the ID in the context of %q", message)
 		}
 	})(t)

@@ -36,7 +36,8 @@ type Option struct {
 func Shared() Option { return Option{shared: true} }
 
 // Lease sets a lease that is not renewed: the hold ends, as lost, when it is over, unless [Hold.Extend] extends it.
-// It is in whole milliseconds, rounded down, and at most [Config.MaxLease]. If another client's Unlock handed
+// It is in whole milliseconds, rounded down, and at most [Config.MaxLease]. [Client.Close] ends it early, as Unlock does: a
+// program that is to keep others away beyond its own end does not call it. If another client's Unlock handed
 // the lock over, the lease starts up to 20 ms after Lock returns. Of a name in two sets (see [SetsConfig]), about two
 // thirds may be left, as in [Client.LockAll].
 //

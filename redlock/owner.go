@@ -21,6 +21,9 @@ type ownerKey struct{}
 // cannot pass a [Hold] on, as where a thread owned the lock in another library. A ctx that has an owner is returned as
 // it is.
 //
+// The goroutines of one tree do not exclude each other. So begin one for each request or job, before its first Lock, and
+// none in a context that all of them share, such as the base context of a server.
+//
 // Lock enters a name that the tree holds for reading only with [Shared]; without it, it returns ErrUpgrade.
 func WithOwner(ctx context.Context) context.Context {
 	if ownerOf(ctx) != nil {
