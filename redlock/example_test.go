@@ -198,6 +198,34 @@ func ExampleClient_TryLock() {
 	// Output: somebody is at it
 }
 
+// All processes try to run a job at each tick, and one runs it. A quick job leaves the name locked until the others have
+// tried as well, also those whose clocks are behind.
+func ExampleClient_TryLock_oncePerTick() {
+	client, done := exampleClient()
+	defer done()
+
+	report := func(tick time.Time) error {
+		ctx := context.Background()
+		hold, err := client.TryLock(ctx, "report:"+tick.UTC().Format(time.RFC3339))
+		if errors.Is(err, redlock.ErrTaken) {
+			return nil // another process runs it, or has
+		}
+		if err != nil {
+			return err
+		}
+		time.AfterFunc(time.Minute, func() { hold.Unlock(ctx) }) // Close unlocks as well
+		fmt.Println("the report of", tick.Format(time.TimeOnly))
+		return hold.Context().Err()
+	}
+	tick := time.Date(2026, 11, 28, 3, 0, 0, 0, time.UTC)
+	for range 3 {
+		if err := report(tick); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output: the report of 03:00:00
+}
+
 // Money moves between two accounts under both of their locks, whoever else moves some the other way.
 func ExampleClient_LockAll() {
 	client, done := exampleClient()

@@ -24,7 +24,7 @@ var (
 	ErrNotHeld    = errors.New("redlock: not held")
 	ErrNotAwaited = errors.New("redlock: the release was sent, and its confirmation is not waited for")
 	ErrClosed     = errors.New("redlock: client closed")
-	ErrHeld       = errors.New("redlock: you hold it, and would wait for yourself: use Hold.Enter or WithOwner")
+	ErrHeld       = errors.New("redlock: you hold it, and would wait for yourself: use Hold.Enter, or WithOwner before the first Lock")
 
 	// ErrUpgrade is an ErrHeld of readers.
 	ErrUpgrade = Case(ErrHeld, "redlock: you hold it for reading, and cannot lock it for writing before you unlock it")
