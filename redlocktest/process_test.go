@@ -87,31 +87,6 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-func TestFrozenCommandRunsOnThawThoughClientClosed(t *testing.T) {
-	bubble(t, func(t *testing.T, m *Master) {
-		c := dial(t, m)
-		m.Freeze()
-		for i := range 100 {
-			send(t, c, "RPUSH", "list", i)
-		}
-		c.Close()
-		fresh := dial(t, m) // the kernel accepts connections for a frozen process
-		start := time.Now()
-		_, err := redis.DoWithTimeout(fresh, 3*time.Second, "SET", "k", "v")
-		if netErr, ok := errors.AsType[net.Error](err); !errors.Is(err, os.ErrDeadlineExceeded) || !ok || !netErr.Timeout() {
-			t.Errorf("SET: got %#v, want a net.Error with Timeout", err)
-		}
-		check.Equal(t, time.Since(start), 3*time.Second, "SET took")
-		check.Equal(t, len(m.Keys()), 0, "keys while frozen")
-		m.Thaw()
-		synctest.Wait()
-		list, err := redis.Ints(dial(t, m).Do("LRANGE", "list", 0, -1))
-		if err != nil || len(list) != 100 || !slices.IsSorted(list) || m.Get("k") != "v" {
-			t.Errorf("LRANGE: got %v, %v, and k = %q, want 0 to 99 in order, and v", list, err, m.Get("k"))
-		}
-	})
-}
-
 func TestFreezeBuffersWrites(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		c, err := m.Dial(t.Context())

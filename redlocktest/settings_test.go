@@ -55,58 +55,6 @@ func TestRefuse(t *testing.T) {
 	})
 }
 
-func TestSlaveRefusesWritesAndPromotionShows(t *testing.T) {
-	bubble(t, func(t *testing.T, m *Master) {
-		c := dial(t, m)
-		m.SetRole("slave")
-		slave := info(t, c)
-		check.Equal(t, slave["role"], "slave", "role")
-		refused(t, c, "READONLY ", "EVAL", "return redis.call('set', 'k', 1)", 0)
-		refused(t, c, "READONLY ", "EVAL", "redis.call('get', 'k') return redis.call('hset', 'h', 'f', 1)", 0)
-		do(t, c, "EVAL", "return redis.call('pttl', 'k')", 0)
-		m.SetRole("master")
-		promoted := info(t, c)
-		if promoted["master_replid2"] != slave["master_replid"] || promoted["run_id"] != slave["run_id"] {
-			t.Errorf("after promotion: got %v, want master_replid2 %s", promoted, slave["master_replid"])
-		}
-		do(t, c, "SET", "k", 1)
-	})
-}
-
-func TestPassword(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := Start(t, 1)
-		f.Master(0).Password("secret")
-		c := f.Pools()[0].Get()
-		defer c.Close()
-		refused(t, c, "NOAUTH ", "PING")
-		c = f.Pools(redis.DialPassword("wrong"))[0].Get()
-		defer c.Close()
-		refused(t, c, "WRONGPASS ", "PING")
-		c = f.Pools(redis.DialPassword("secret"))[0].Get()
-		defer c.Close()
-		do(t, c, "PING")
-	})
-}
-
-func TestSkew(t *testing.T) {
-	bubble(t, func(t *testing.T, m *Master) {
-		c := dial(t, m)
-		do(t, c, "SET", "k", "v", "PX", 10_000)
-		m.Skew(4 * time.Second)
-		check.Equal[any](t, do(t, c, "PTTL", "k"), int64(6000), "PTTL")
-		now, err := redis.Int64s(c.Do("TIME"))
-		if want := time.Now().Add(4 * time.Second).Unix(); err != nil || now[0] != want {
-			t.Errorf("TIME: got %v, %v, want %d", now, err, want)
-		}
-		m.Skew(0)
-		time.Sleep(4 * time.Second)
-		check.Equal[any](t, do(t, c, "PTTL", "k"), int64(2000), "PTTL (miniredis keeps what is left)")
-		time.Sleep(time.Second)
-		check.Equal(t, m.TTL("k"), time.Second, "TTL")
-	})
-}
-
 func TestClientKillBeforeThawedCommand(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		victim, killer := dial(t, m), dial(t, m)
