@@ -102,7 +102,7 @@ func (c *Client) take(ctx context.Context, name string, options []Option, wait, 
 
 // items returns what is to be locked: one item for each set of name. It refuses what cannot begin.
 func (c *Client) items(ctx context.Context, name string, options []Option) ([]item, error) {
-	w, err := wanted(name, options)
+	want, err := wanted(name, options)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (c *Client) items(ctx context.Context, name string, options []Option) ([]it
 	at := c.at(name)
 	items := make([]item, len(at))
 	for i, s := range at {
-		items[i] = item{s, w}
+		items[i] = item{s, want}
 		req := &items[i].req
 		if req.Watch {
 			req.Lease = s.cfg.Lease
