@@ -32,10 +32,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	timeout = 100 * time.Millisecond // of a node
 	lease   = 10 * time.Second
-
-	// firstLease is for which the first round of a caller wants the lock handed off, where the
-	// masters are next door; firstValid is how long such a hand-off is a vote from then on.
-	firstLease = 400 * time.Millisecond
 )
 
 // fixture is masters in memory, and a client of them.
