@@ -75,12 +75,20 @@ func (anyPermits) IsBool() bool { return true }
 // Decode parses what the user wrote.
 func (a *anyPermits) Decode(ctx *kong.DecodeContext) error {
 	*a = true
-	next := ctx.Scan.Peek()
-	_, err := strconv.Atoi(next.String())
-	if next.Type != kong.FlagValueToken && (next.Type != kong.UntypedToken || err != nil) {
+	text, given := optional(ctx, func(word string) bool { _, err := strconv.Atoi(word); return err == nil })
+	if !given {
 		return nil
 	}
-	return new(permits).UnmarshalText([]byte(ctx.Scan.Pop().String()))
+	return new(permits).UnmarshalText([]byte(text))
+}
+
+// optional returns the value of a flag that needs none: what stands behind =, or the next word if that is one.
+func optional(ctx *kong.DecodeContext, isOne func(word string) bool) (value string, given bool) {
+	next := ctx.Scan.Peek()
+	if next.Type != kong.FlagValueToken && (next.Type != kong.UntypedToken || !isOne(next.String())) {
+		return "", false
+	}
+	return ctx.Scan.Pop().String(), true
 }
 
 // addresses are masters, separated by commas and perhaps spaces.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
@@ -28,9 +27,6 @@ func (l *listCmd) Run(std streams, from origins) error {
 	}
 	if i := strings.LastIndex(strings.ReplaceAll(l.Pattern, `\[`, ""), "["); i >= 0 && !strings.Contains(l.Pattern[i:], "]") {
 		return fail(exitUsage, "%q is no pattern: a [ has no ] (write \\[ for the character)", l.Pattern)
-	}
-	if _, err := time.ParseDuration(l.Pattern); err == nil && l.Watch > 0 {
-		return fail(exitUsage, "%s is taken for a pattern: write --watch=%s", l.Pattern, l.Pattern)
 	}
 	return l.run(std, from, &l.fleetFlags, "redlock list "+l.Pattern, l.JSON, l.look)
 }

@@ -38,13 +38,13 @@ const (
 // IsBool says that the flag needs no value: --watch, or --watch=5s.
 func (interval) IsBool() bool { return true }
 
-// Decode parses what the user wrote behind =, if anything.
+// Decode parses what the user wrote.
 func (i *interval) Decode(ctx *kong.DecodeContext) error {
-	*i = interval(defaultInterval)
-	if ctx.Scan.Peek().Type != kong.FlagValueToken {
+	text, given := optional(ctx, func(word string) bool { _, err := time.ParseDuration(word); return err == nil })
+	if !given {
+		*i = interval(defaultInterval)
 		return nil
 	}
-	text := ctx.Scan.Pop().String()
 	return parseDuration(i, []byte(text), minInterval, fmt.Sprintf("is not a duration of at least %v, such as 5s", minInterval))
 }
 

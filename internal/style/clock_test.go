@@ -16,9 +16,10 @@ import (
 // realTime lists the tests that look at the clock of the machine, or wait for it, each with its reason. Real masters,
 // processes and networks have no other time; but no test fails because the machine is slow.
 var realTime = map[string]string{
-	"doctor TestServers":          "certificates are valid for an hour before and after",
-	"redlock ExampleClient_Lock":  "shows a deadline; the lock is free, so nobody waits for it",
-	"redlock ExampleClient_Ready": "shows a deadline of a minute, and the masters are ready",
+	"doctor TestServers":                        "certificates are valid for an hour before and after",
+	"redlock ExampleClient_Lock":                "shows a deadline; the lock is free, so nobody waits for it",
+	"redlock ExampleClient_Ready":               "shows a deadline of a minute, and the masters are ready",
+	"redlock ExampleClient_TryLock_oncePerTick": "shows what is unlocked in a minute, when it has ended",
 
 	"examples/asynqlock TestOneProcessSchedules":       "a bound of a minute for what happens each second",
 	"examples/asynqlock TestOneTaskOfACustomerAtATime": "the work under a lock takes a moment",
