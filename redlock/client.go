@@ -24,6 +24,10 @@ var _ Locker = (*Client)(nil)
 // Locker is for functions that lock and need not know with what: a [Client] of one set of masters or of several, your
 // wrapper around one, or a fake in a test. With [Permits], a call takes a permit of a semaphore instead, so semaphores
 // need no type of their own.
+//
+// A fake embeds Locker and has the methods that the code under test calls. Its Do calls fn, or returns an error, such as
+// errors.Join(ErrTaken, &MajorityError{HeldFor: time.Minute}). It can make no [Hold], nor a context with a [Token]: for
+// code that needs these, package redlocktest has masters in memory.
 type Locker interface {
 	Do(ctx context.Context, name string, fn func(context.Context) error, options ...Option) error
 	Lock(ctx context.Context, name string, options ...Option) (*Hold, error)
