@@ -69,15 +69,10 @@ func (d *driver) lostLocked(b *poll.Ballot, state, cut, late error) *poll.Majori
 	return d.m.All.Lost(op, name, b, state, cut, late)
 }
 
-// refusedLocked is [poll.Masters.Refused] for what the masters said last. An owner of one slot does not have the
-// semaphore.
+// refusedLocked is [poll.Masters.Refused] for what the masters said last.
 func (d *driver) refusedLocked(cut error) *poll.MajorityError {
 	op, name := called(d.key)
-	why := d.m.All.Refused(op, name, &d.ballot, cut)
-	if d.slot >= 0 {
-		why.Holder = ""
-	}
-	return why
+	return d.m.All.Refused(op, name, &d.ballot, cut)
 }
 
 // tooShort reports whether the lease is used up before the masters' answers come.

@@ -177,6 +177,10 @@ var scenes = []scene{
 		return s.lockWithin(600*time.Millisecond, redlock.Shared())
 	}},
 	{name: "Lock: another caller of this client has it until the deadline", held: true, call: lockFor1s},
+	{name: "a permit: other callers of this client have all until the deadline", before: func(s *stage) {
+		s.hold = acquire(s.t, s.Client, "orders:42", 2)
+		acquire(s.t, s.Client, "orders:42", 2)
+	}, call: acquireFor1s},
 	{name: "Lock: the caller has an error of its own", held: true, call: func(s *stage) error {
 		ctx, cancel := context.WithCancelCause(s.t.Context())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("see redlock: the page")) })

@@ -254,7 +254,7 @@ func (m *Masters) Refused(op, name string, b *Ballot, cut error) *MajorityError 
 	err := m.Lost(op, name, b, state, cut, nil)
 	holder, held := quorum.Holder(len(m.Nodes), b.holders())
 	err.Split = !held && m.Majority(granted+refused)
-	if held && state == ErrTaken && holder != allTaken {
+	if held && state == ErrTaken && op != "acquire" { // an owner of one slot does not have the semaphore
 		err.Holder, err.ours = holder, m.Ours(holder)
 	}
 	return err
