@@ -115,13 +115,22 @@ func ExampleConflictError() {
 
 // A deferred Unlock releases the lock also when its context has ended meanwhile.
 func ExampleErrNotAwaited() {
-	client, done := exampleClient()
-	defer done()
+	fleet := redlocktest.New(3)
+	defer fleet.Close()
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
 
 	ctx, cancel := context.WithCancel(context.Background())
 	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
 		log.Fatal(err)
+	}
+	for _, m := range fleet.Masters() {
+		m.Freeze() // the confirmation takes its time
+		defer m.Thaw()
 	}
 	cancel()
 	err = hold.Unlock(ctx)
