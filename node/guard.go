@@ -103,7 +103,7 @@ func (l *link) withhold(c *call) error {
 	if !l.guarded || !c.cmd.Grants() {
 		return nil
 	}
-	why, ask := l.guardedError(l.guardLeft()), c.cmd.Registering()
+	why, ask := l.guardedError(max(l.guardLeft(), 1)), c.cmd.Registering() // it may end just now
 	if ask == nil {
 		return why
 	}

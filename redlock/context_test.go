@@ -28,6 +28,35 @@ func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 	})(t)
 }
 
+// counting counts how often it is asked for a value.
+type counting struct {
+	context.Context
+	asked *int
+}
+
+func (c counting) Value(key any) any {
+	*c.asked++
+	return c.Context.Value(key)
+}
+
+// What no context has is looked for once, however many functions run under locks of one another.
+func TestContextsInOneAnother(t *testing.T) {
+	bubble(1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		asked := 0
+		var under func(ctx context.Context, n int) error
+		under = func(ctx context.Context, n int) error {
+			if n > 0 {
+				return c.Do(ctx, strconv.Itoa(n), func(ctx context.Context) error { return under(ctx, n-1) })
+			}
+			asked = 0
+			check.Equal(t, ctx.Value(t), nil, "the value of an unknown key")
+			check.Equal(t, asked, 1, "how often the caller's context was asked")
+			return nil
+		}
+		expect(t, "Do", under(counting{t.Context(), &asked}, 8))
+	})(t)
+}
+
 // The token of a hold is found in its context and below it, and so is the slot of a permit: those of the innermost
 // hold, and of the innermost permit, where there are several.
 func TestWhatAContextTells(t *testing.T) {

@@ -62,7 +62,7 @@ var (
 // finds the state (ErrTaken, ErrNoQuorum, …), the context's error where a wait was cut short, and each
 // master's error.
 type MajorityError struct {
-	Op            string        // what failed: "lock", "acquire" (a permit), "enter", "unlock", "extend", "ready", …
+	Op            string        // what failed: "lock", "acquire" (a permit), "enter" (also by a Lock), "unlock", "extend", "ready", …
 	Name          string        // of the lock or the semaphore; empty for "ready"
 	Got, Need, Of int           // masters that said yes, that were needed, and that there are
 	Masters       []error       // of the masters that refused, failed or did not answer in time: one each, which names it

@@ -14,6 +14,7 @@ type window struct {
 	context.Context // that ends; its values are the caller's, see Value
 	cancel          context.CancelCauseFunc
 	values          context.Context // the caller's
+	bound           bool            // it ends with that
 	entry           *entry          // whose token Token returns, nil where no token could be named
 	parts           []*entry
 	outer           atomic.Pointer[window] // of several that it is a part of, nil if there is none
@@ -59,7 +60,7 @@ func least[T cmp.Ordered](w *window, of func(*multilock.Hold) T) (least T) {
 // open makes w the context of its parts for a caller whose context is ctx, which it ends with if bound
 // is set.
 func (w *window) open(ctx context.Context, bound bool, e *entry) {
-	w.values, w.entry = ctx, e
+	w.values, w.bound, w.entry = ctx, bound, e
 	end := context.Background()
 	if bound {
 		end = ctx
@@ -74,7 +75,7 @@ func (w *window) Value(key any) any {
 	if key == (windowKey{}) {
 		return w
 	}
-	if v := w.Context.Value(key); v != nil {
+	if v := w.Context.Value(key); v != nil || w.bound { // then it has looked among the caller's
 		return v
 	}
 	return w.values.Value(key)

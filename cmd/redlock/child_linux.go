@@ -22,15 +22,17 @@ func childAttr(own bool) *syscall.SysProcAttr {
 // descendant can leave the tree, and redlock can walk the tree and wait for its end.
 func (c *child) adoptOrphans() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	helpers := make(map[string]bool)
 	for _, p := range c.descendants() {
-		c.helpers.Store(p.pid, true)
+		helpers[p.born] = true
 	}
+	c.helpers = helpers
 }
 
-// reap waits for every process of the tree.
+// reap waits for every process of the tree: until there is none, or none but helpers as far as the process table shows.
 func (c *child) reap() {
 	defer close(c.gone)
-	for ended := false; !ended || len(c.descendants()) > 0; {
+	for ended := false; !ended || len(c.helpers) == 0 || len(c.descendants()) > 0; {
 		var ws unix.WaitStatus
 		pid, err := unix.Wait4(-1, &ws, unix.WUNTRACED|unix.WCONTINUED, nil)
 		if errors.Is(err, unix.EINTR) {
@@ -39,11 +41,9 @@ func (c *child) reap() {
 		if err != nil {
 			return // ECHILD: no process is left
 		}
-		switch halts := ws.Stopped() || ws.Continued(); {
-		case pid != c.pid && !halts:
-			c.helpers.Delete(pid)
+		switch {
 		case pid != c.pid:
-		case halts:
+		case ws.Stopped() || ws.Continued():
 			c.halted.Store(ws.Stopped())
 		default:
 			ended = true
@@ -67,7 +67,10 @@ func (c *child) signal(s syscall.Signal) (err error) {
 }
 
 // process is one entry of the process table.
-type process struct{ pid, parent, group int }
+type process struct {
+	pid, parent, group int
+	born               string // its pid and when it started: no other has both
+}
 
 // descendants lists the processes below this one, but for helpers and what is below those.
 func (c *child) descendants() (found []process) {
@@ -76,7 +79,7 @@ func (c *child) descendants() (found []process) {
 		children[p.parent] = append(children[p.parent], p)
 	}
 	for next := children[os.Getpid()]; len(next) > 0; next = next[1:] {
-		if _, helper := c.helpers.Load(next[0].pid); !helper {
+		if !c.helpers[next[0].born] {
 			found = append(found, next[0])
 			next = append(next, children[next[0].pid]...)
 		}
@@ -107,6 +110,9 @@ func parseStat(pid int, stat []byte) (process, bool) {
 	behind := stat[bytes.LastIndexByte(stat, ')')+1:]
 	if _, err := fmt.Sscan(string(behind), &state, &p.parent, &p.group); err != nil {
 		return process{}, false
+	}
+	if fields := bytes.Fields(behind); len(fields) > 19 {
+		p.born = fmt.Sprintf("%d %s", pid, fields[19])
 	}
 	return p, true
 }

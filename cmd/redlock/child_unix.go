@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -36,9 +35,9 @@ type child struct {
 	own    bool        // it leads a process group of its own
 	halted atomic.Bool // something has stopped it
 
-	// What was a child of this process already, on Linux, by the process id: a shell script may start a helper before
-	// it becomes redlock (exec). That is no part of the command.
-	helpers sync.Map
+	// What ran below this process already, on Linux, by [process.born]: a shell script may start a helper before it
+	// becomes redlock (exec). That is no part of the command, unlike what a helper starts later and leaves behind.
+	helpers map[string]bool
 }
 
 // startChild starts cmd, whose streams must be files, in a group of its own if own is true.

@@ -35,8 +35,12 @@ func startChild(cmd *exec.Cmd, _ bool) (*child, error) {
 	}
 	go func() {
 		defer close(c.gone)
-		_ = cmd.Wait() // ProcessState has everything
-		c.exited <- cmd.ProcessState.ExitCode()
+		_ = cmd.Wait() // ProcessState has everything, unless that cannot be told
+		code := cmd.ProcessState.ExitCode()
+		if code < 0 {
+			code = exitSoftware
+		}
+		c.exited <- code
 	}()
 	return c, nil
 }

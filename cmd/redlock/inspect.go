@@ -35,6 +35,9 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 		if i.JSON {
 			out.json(s.report)
 		} else {
+			if s.err == nil && !s.held && !s.permits {
+				s.verdict += permitsBeside(ctx, client, name)
+			}
 			s.print(out)
 		}
 		switch {
@@ -68,11 +71,7 @@ func lookAt(ctx context.Context, client *redlock.Client, name string, permits bo
 	if permits {
 		return permitsSight(redlockadmin.Of(client).InspectSemaphore(ctx, name))
 	}
-	s := lockSight(redlockadmin.Of(client).Inspect(ctx, name))
-	if s.err == nil && !s.held {
-		s.verdict += permitsBeside(ctx, client, name)
-	}
-	return s
+	return lockSight(redlockadmin.Of(client).Inspect(ctx, name))
 }
 
 // permitsBeside says how many permits of name are held, if any: whoever looks for the lock of that name may mean those.

@@ -17,7 +17,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// lookLimit limits how long inspect and unlock take, whatever the masters do.
+// lookLimit limits how long a look takes, and unlock, whatever the masters do.
 const lookLimit = 30 * time.Second
 
 // lookContext returns a context that ends after lookLimit, or at the first signal that ends the program.
