@@ -81,7 +81,8 @@ func TestParseStat(t *testing.T) {
 		{"blank name", "7 ( ) Z 3 5", process{pid: 7, parent: 3, group: 5}, true},
 		{
 			"all of it", "7 (sh) S 3 5 5 0 -1 4194560 103 0 0 0 1 2 3 4 20 0 1 0 4711 2596864 220",
-			process{pid: 7, parent: 3, group: 5, born: "7 4711"}, true,
+			process{pid: 7, parent: 3, group: 5, born: "7 4711"},
+			true,
 		},
 		{"cut short", "7 (sh) S 3", process{}, false},
 		{"no numbers", "7 (sh) S x y", process{}, false},
