@@ -11,7 +11,6 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
-	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -115,9 +114,6 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		end()
 		if _, err := m.Lock(ended, request("k")); !errors.Is(err, poll.ErrNoQuorum) || !errors.Is(err, context.Canceled) {
 			t.Errorf("a try whose context has ended = %v, want %v and %v", err, poll.ErrNoQuorum, context.Canceled)
-		}
-		if _, err := inspect.Force(t.Context(), m.All, "k"); !errors.Is(err, poll.ErrNoQuorum) {
-			t.Errorf("Force = %v, want %v", err, poll.ErrNoQuorum)
 		}
 		time.Sleep(time.Minute)
 		for i := 3; i < 5; i++ {

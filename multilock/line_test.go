@@ -10,9 +10,9 @@ import (
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
-	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -269,10 +269,8 @@ func TestOwnCallersComeFirst(t *testing.T) {
 		{"downgraded at once", downgrade, 0},
 		{"downgraded before it is renewed", downgrade, 15 * time.Millisecond},
 		{"downgraded", downgrade, time.Second},
-		{"forced", func(t *testing.T, fx *fixture, h *Hold) {
-			if freed, err := inspect.Force(t.Context(), fx.m.All, "k"); err != nil || !freed {
-				t.Errorf("Force = %v, %v", freed, err)
-			}
+		{"forced", func(_ *testing.T, fx *fixture, h *Hold) {
+			fx.m.All.Send(script.Force("k", h.Token()), fx.m.All.Set(), poll.Nobody)
 		}, time.Second},
 		{"healed and given back", func(t *testing.T, fx *fixture, h *Hold) {
 			fx.Master(0).FlushAll()

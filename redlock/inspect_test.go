@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"strings"
@@ -87,6 +88,42 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		expect(t, "Inspect of a semaphore", second(redlockadmin.Of(c).InspectSemaphore(t.Context(), "s")), redlock.ErrNoQuorum)
 		expect(t, "Close", c.Close(), redlock.ErrNoQuorum)
 		expect(t, "Inspect of a closed client", second(redlockadmin.Of(c).Inspect(t.Context(), "a")), redlock.ErrClosed)
+	})(t)
+}
+
+// An Inspect that is cut short says what it knows.
+func TestInspectCutShort(t *testing.T) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), c, "a")
+		synctest.Wait()
+		each(fleet, 1, 3, func(m *redlocktest.Master) { m.Delay(30 * time.Millisecond) })
+		in, err := redlockadmin.Of(c).Inspect(within(t, t.Context(), 10*time.Millisecond), "a")
+		expect(t, "Inspect", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
+		if in.Masters[0].Holder == "" || in.Masters[0].Err != nil || in.Masters[1].Err == nil || in.Held {
+			t.Errorf("Inspect = %+v, want it not held for sure, and what the first master says", in)
+		}
+	})(t)
+}
+
+// ForceUnlock is not repeated: whoever has the name at a master that was dead keeps it. But what was freed does not
+// come back with a renewal.
+func TestForceUnlockOfAMajority(t *testing.T) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a", redlock.Lease(lease))
+		synctest.Wait()
+		fleet.Master(1).Kill()
+		synctest.Wait()
+		freed, err := redlockadmin.Of(c).ForceUnlock(t.Context(), "a")
+		expect(t, "ForceUnlock", err)
+		check.Equal(t, freed, true, "ForceUnlock")
+		fleet.Master(1).RestartWithData()
+		time.Sleep(settle)
+		for i, want := range []string{"", hold.Owner(), ""} {
+			check.Equal(t, fleet.Master(i).Holder("a"), want, "holder at master %d", i)
+		}
+		fleet.Master(1).Del("a")
+		expect(t, "Extend", hold.Extend(t.Context(), lease), redlock.ErrLost)
+		expectFree(t, fleet, "a")
 	})(t)
 }
 

@@ -43,6 +43,28 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	})(t)
 }
 
+// TestInspectSemaphoreTellsOfEachSlot: of many who wait, a master tells of the first for each slot, then of the second.
+func TestInspectSemaphoreTellsOfEachSlot(t *testing.T) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const permits, waiters = 2, 3
+		for range permits {
+			acquire(t, c, "gpu", permits)
+		}
+		for range waiters {
+			locking(t, open(t, fleet, redlock.Config{}), "gpu", redlock.Permits(permits))
+		}
+		rest(10 * time.Second)
+		in, err := redlockadmin.Of(c).InspectSemaphore(t.Context(), "gpu")
+		expect(t, "Inspect", err)
+		for _, m := range in.Masters {
+			check.Equal(t, len(m.Queue), permits*waiters, "waiters at %s", m.Master)
+			for i, w := range m.Queue {
+				check.Equal(t, w.Slot, i%permits, "slot for which number %d waits at %s", i, m.Master)
+			}
+		}
+	})(t)
+}
+
 // A semaphore can be inspected, and one of its permits released by force, by who does not know how many
 // there are.
 func TestForceReleaseOfOneSlot(t *testing.T) {

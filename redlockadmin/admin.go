@@ -31,6 +31,7 @@ import (
 
 	"example.com/redlock/internal/inside"
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/redlock"
 )
@@ -44,6 +45,24 @@ func Of(client *redlock.Client) *Admin { return &Admin{inside.Of(client)} }
 // info returns what a user learns of a client; nil for none.
 func info(client *terms.ClientInfo) *redlock.ClientInfo {
 	return inside.Info(client).(*redlock.ClientInfo)
+}
+
+// owners are those whose clients are looked up, and where each client goes.
+type owners struct {
+	names   []string
+	clients []**redlock.ClientInfo
+}
+
+func (o *owners) add(name string, client **redlock.ClientInfo) {
+	o.names, o.clients = append(o.names, name), append(o.clients, client)
+}
+
+// find looks all clients up. One that has no record is nil.
+func (o *owners) find(ctx context.Context, d *clients.Directory) {
+	found := d.Find(ctx, o.names)
+	for i, name := range o.names {
+		*o.clients[i] = info(found[name])
+	}
 }
 
 // gather returns what f returns of all sets of masters, in any order.

@@ -1,12 +1,17 @@
 package redlockadmin
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"example.com/redlock/multilock"
-	"example.com/redlock/multilock/inspect"
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/quorum"
 	"example.com/redlock/redlock"
 )
 
@@ -63,57 +68,115 @@ type Waiter struct {
 func (a *Admin) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
 	err := a.client.At(name, func(m *multilock.Masters) error {
-		look, err := inspect.Lock(ctx, m.Clients, name)
-		who := clientsOf(ctx, m, look)
+		one, err := look(ctx, m.Clients, name, name)
+		var who owners
+		who.add(one.Holder, &one.Client)
+		who.addReaders(one.Readers)
+		for _, s := range one.Masters {
+			who.addReaders(s.Readers)
+			who.addWaiters(s.Queue)
+		}
+		who.find(ctx, m.Clients)
 		if !in.Held {
-			in.Held, in.Holder, in.Client, in.HeldFor = look.Holder != "", look.Holder, who[look.Holder], look.For
+			in.Held, in.Holder, in.Client, in.HeldFor = one.Held, one.Holder, one.Client, one.HeldFor
 		}
-		in.Remaining = max(in.Remaining, look.Left)
-		in.Readers = append(in.Readers, readers(look.Readers, who)...)
-		for _, v := range look.Views {
-			in.Masters = append(in.Masters, MasterState{
-				Master: v.Master, Holder: v.Holder, Count: v.Count, Remaining: v.Left, Token: v.Token, Guard: v.Guard, Err: v.Err,
-				Readers: readers(v.Readers, who), Queue: waiters(v.Queue, who),
-			})
-		}
+		in.Remaining = max(in.Remaining, one.Remaining)
+		in.Readers, in.Masters = append(in.Readers, one.Readers...), append(in.Masters, one.Masters...)
 		return err
 	})
 	return in, err
 }
 
-// clientsOf returns the clients of all owners in look, by owner.
-func clientsOf(ctx context.Context, m *multilock.Masters, look inspect.Inspection) map[string]*redlock.ClientInfo {
-	owners := []string{look.Holder}
-	for _, v := range look.Views {
-		for _, r := range v.Readers {
-			owners = append(owners, r.Owner)
-		}
-		for _, s := range v.Slots {
-			owners = append(owners, s.Owner)
-		}
-		for _, w := range v.Queue {
-			owners = append(owners, w.Entry.Owner)
-		}
+func (o *owners) addReaders(all []Reader) {
+	for i := range all {
+		o.add(all[i].Owner, &all[i].Client)
 	}
-	who := make(map[string]*redlock.ClientInfo)
-	for owner, client := range m.Clients.Find(ctx, owners) {
-		who[owner] = info(client)
-	}
-	return who
 }
 
-func readers(all []script.Reader, who map[string]*redlock.ClientInfo) (list []Reader) {
-	for _, r := range all {
-		list = append(list, Reader{Owner: r.Owner, Client: who[r.Owner], Remaining: r.Left})
+func (o *owners) addWaiters(all []Waiter) {
+	for i := range all {
+		o.add(all[i].Owner, &all[i].Client)
 	}
-	return list
 }
 
-func waiters(queue []inspect.Waiter, who map[string]*redlock.ClientInfo) (list []Waiter) {
-	for _, w := range queue {
-		list = append(list, Waiter{Owner: w.Entry.Owner, Client: who[w.Entry.Owner], Shared: w.Entry.Mode == script.Shared, Slot: w.Slot})
+// look says who has the lock at key, which is that of name or of a slot of it, by one set of masters. It looks up no clients.
+func look(ctx context.Context, d *clients.Directory, name, key string) (in Inspection, err error) {
+	if in.Masters, _, err = ask(ctx, d, name, script.Inspect(key)); err != nil {
+		return in, err
 	}
-	return list
+	n := len(in.Masters)
+	var holders []string
+	var left []time.Duration
+	reads := make(map[string][]time.Duration) // by reader, for how long
+	for _, s := range in.Masters {
+		if s.Err == nil {
+			holders, left = append(holders, s.Holder), append(left, s.Remaining)
+		}
+		for _, r := range s.Readers {
+			reads[r.Owner] = append(reads[r.Owner], r.Remaining)
+		}
+	}
+	in.Holder, _ = quorum.Holder(n, holders)
+	in.Held = in.Holder != ""
+	in.Remaining, _ = quorum.FreeAfter(n, left)
+	if clients.Of(in.Holder) != "" { // a lock of Redisson's leaves the counter as it is
+		var tokens []int64
+		for _, s := range in.Masters {
+			if s.Holder == in.Holder {
+				tokens = append(tokens, s.Token)
+			}
+		}
+		in.HeldFor = d.HeldFor(clients.Granted(tokens))
+	}
+	for owner, left := range reads {
+		if need := quorum.Majority(n); len(left) >= need {
+			slices.Sort(left)
+			in.Readers = append(in.Readers, Reader{Owner: owner, Remaining: left[len(left)-need]})
+		}
+	}
+	slices.SortFunc(in.Readers, func(a, b Reader) int {
+		return cmp.Or(cmp.Compare(a.Remaining, b.Remaining), cmp.Compare(a.Owner, b.Owner))
+	})
+	return in, nil
+}
+
+// ask sends cmd, which is about name, and returns what each master says.
+func ask(ctx context.Context, d *clients.Directory, name string, cmd *script.Command) ([]MasterState, *poll.Ballot, error) {
+	if !d.All.Begin() {
+		return nil, nil, poll.ErrClosed
+	}
+	defer d.All.End()
+	b, cut := d.All.Ask(cmd, nil).Wait(ctx)
+	all := make([]MasterState, d.All.Len())
+	answered, guard := 0, d.Guard(ctx)
+	for i, n := range d.All.Nodes {
+		a, s := b.Answers[i], &all[i]
+		*s = MasterState{
+			Master: n.Name(),
+			Holder: a.Holder, Count: a.Count, Remaining: a.Left, Token: a.Token,
+			Guard: n.GuardOf(guard),
+		}
+		if a.Crowd != nil {
+			for _, r := range a.Crowd.Readers {
+				s.Readers = append(s.Readers, Reader{Owner: r.Owner, Remaining: r.Left})
+			}
+			for _, w := range a.Crowd.Waiters {
+				s.Queue = append(s.Queue, Waiter{Owner: w.Owner, Shared: w.Mode == script.Shared})
+			}
+		}
+		switch {
+		case !b.In.Has(i):
+			s.Err = &node.Error{Node: n.Name(), Err: poll.ErrPending}
+		case a.Outcome != script.Done:
+			s.Err = n.Error(a.Why())
+		default:
+			answered++
+		}
+	}
+	if !d.All.Majority(answered) {
+		return all, b, d.All.Lost("inspect", name, b, poll.ErrNoQuorum, cut, nil)
+	}
+	return all, b, nil
 }
 
 // ForceUnlock frees name on every master that answers, whoever has it, and reports whether somebody
@@ -124,9 +187,34 @@ func waiters(queue []inspect.Waiter, who map[string]*redlock.ClientInfo) (list [
 // Cost: one round trip to the slowest master.
 func (a *Admin) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
 	err = a.client.At(name, func(m *multilock.Masters) error {
-		one, err := inspect.Force(ctx, m.All, name)
+		one, err := force(ctx, m.All, "force unlock", name, name)
 		freed = freed || one
 		return err
 	})
 	return freed, err
+}
+
+// force frees the lock at key, which is that of name or of a slot of it. It is not repeated: a repeat might take the
+// lock from the next owner.
+func force(ctx context.Context, m *poll.Masters, op, name, key string) (freed bool, err error) {
+	if !m.Begin() {
+		return false, poll.ErrClosed
+	}
+	defer m.End()
+	token := int64(0)
+	m.Greet(ctx)
+	if m.KnowsTime() {
+		token = m.Now().UnixMicro()
+	}
+	b, cut := m.Ask(script.Force(key, token), nil).Wait(ctx)
+	done, refused, _ := b.Tally()
+	if m.Majority(done + refused) {
+		return done > 0, nil
+	}
+	for i, a := range b.Answers {
+		if a.Outcome == script.Refused {
+			b.Answers[i].Outcome = script.Done // nobody had it there, which is an answer
+		}
+	}
+	return done > 0, m.Lost(op, name, b, poll.ErrNoQuorum, cut, nil)
 }

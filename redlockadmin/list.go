@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
+	"math"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"example.com/redlock/multilock"
-	"example.com/redlock/multilock/inspect"
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 )
 
@@ -51,20 +57,14 @@ func (a *Admin) List(ctx context.Context, pattern, after string, limit int) iter
 			return
 		}
 		var more atomic.Bool
-		all, err := gather(a, func(m *multilock.Masters) ([]inspect.Listed, error) {
-			found, err := inspect.List(ctx, m.Clients, pattern, after, limit)
-			if found.More {
-				more.Store(true)
-			}
-			return found.Locks, err
+		all, err := gather(a, func(m *multilock.Masters) ([]Listed, error) {
+			return list(ctx, m.Clients, pattern, after, limit, &more)
 		})
-		slices.SortStableFunc(all, inspect.Listed.Compare)
-		all, cut := inspect.Names(all, limit)
-		if cut {
-			more.Store(true)
-		}
-		for _, one := range all {
-			if !yield(listed(one), nil) {
+		slices.SortStableFunc(all, func(a, b Listed) int {
+			return target{a.Name, a.Semaphore}.compare(target{b.Name, b.Semaphore})
+		})
+		for _, one := range page(all, limit, &more) {
+			if !yield(one, nil) {
 				return
 			}
 		}
@@ -77,9 +77,175 @@ func (a *Admin) List(ctx context.Context, pattern, after string, limit int) iter
 	}
 }
 
-func listed(l inspect.Listed) Listed {
-	return Listed{
-		Name: l.Name, Semaphore: l.Semaphore, Held: l.Held, Holder: l.Holder, Client: info(l.Client), Count: l.Count, Remaining: l.Left,
-		HeldFor: l.For, Token: l.Token, Readers: l.Readers, Slots: l.Slots, Waiting: l.Waiting, Masters: l.Masters,
+// page returns the first of a list: limit of them, and those behind that have the last one's name. It notes whether
+// there are others.
+func page(all []Listed, limit int, more *atomic.Bool) []Listed {
+	for limit < len(all) && all[limit].Name == all[limit-1].Name {
+		limit++
 	}
+	if limit >= len(all) {
+		return all
+	}
+	more.Store(true)
+	return all[:limit]
+}
+
+// spare is how many keys List looks at besides ten times as many as it may list: most hashes that
+// another program keeps on the masters are no locks.
+const spare = 1000
+
+// list is List for one set of masters. It notes whether there are more, or may be.
+func list(ctx context.Context, d *clients.Directory, pattern, after string, limit int, more *atomic.Bool) (all []Listed, err error) {
+	start := time.Now()
+	prefix := d.All.Nodes[0].Prefix() // that of all
+	// What follows from the limit does not overflow.
+	found := &names{after: after, limit: 10*min(limit, math.MaxInt/32) + spare, all: make(map[target]bool), more: more}
+	match := prefix.Pattern(pattern)
+	scans := []func(cursor uint64) *script.Command{
+		func(cursor uint64) *script.Command { return script.Scan(cursor, match, "hash") },
+		func(cursor uint64) *script.Command { return script.ScanSlots(cursor, match, false) },
+		func(cursor uint64) *script.Command { return script.ScanSlots(cursor, match, true) },
+	}
+	err = d.All.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
+		a := script.Answer{Outcome: script.Done}
+		for n := 0; n < len(scans) && a.Outcome == script.Done; n++ {
+			a = d.All.Scan(looking, i, scans[n], func(keys []string) bool {
+				found.add(prefix, keys, n > 0)
+				return true
+			})
+		}
+		if looking.Err() != nil && ctx.Err() == nil {
+			more.Store(true)
+			a = script.Answer{Outcome: script.Done}
+		}
+		return a
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.Guard(ctx) // so that not each name asks for it
+	for part := range slices.Chunk(found.first(), atOnce) {
+		if time.Since(start) > poll.ScanTime {
+			more.Store(true)
+			break
+		}
+		looked := make([]Listed, len(part))
+		if err := each(part, func(i int, t target) (err error) { looked[i], err = t.look(ctx, d); return err }); err != nil {
+			return all, err
+		}
+		all = append(all, slices.DeleteFunc(looked, func(l Listed) bool { return l.Masters == 0 })...)
+		first := page(all, limit, more)
+		if len(first) < len(all) {
+			all = first
+			break
+		}
+	}
+	var who owners
+	for i := range all {
+		who.add(all[i].Holder, &all[i].Client)
+	}
+	who.find(ctx, d)
+	return all, nil
+}
+
+// target is a lock, or the semaphore of that name.
+type target struct {
+	name      string
+	semaphore bool
+}
+
+// compare orders targets by name, a lock before the semaphore of the same name.
+func (t target) compare(o target) int {
+	switch {
+	case t.name != o.name:
+		return strings.Compare(t.name, o.name)
+	case t.semaphore == o.semaphore:
+		return 0
+	case o.semaphore:
+		return -1
+	}
+	return 1
+}
+
+// look inspects a lock or a semaphore.
+func (t target) look(ctx context.Context, d *clients.Directory) (l Listed, err error) {
+	l.Name, l.Semaphore = t.name, t.semaphore
+	if t.semaphore {
+		var in SemaphoreInspection
+		in, err = permits(ctx, d, t.name)
+		l.Slots = len(in.Slots)
+		l.Held = l.Slots > 0
+		for i, s := range in.Slots {
+			if i == 0 || s.Remaining < l.Remaining {
+				l.Remaining = s.Remaining
+			}
+		}
+		for _, s := range in.Masters {
+			l.Waiting = max(l.Waiting, len(s.Queue))
+			if len(s.Slots) > 0 {
+				l.Masters++
+			}
+		}
+	} else {
+		var in Inspection
+		in, err = look(ctx, d, t.name, t.name)
+		l.Held, l.Holder, l.Remaining, l.HeldFor, l.Readers = in.Held, in.Holder, in.Remaining, in.HeldFor, len(in.Readers)
+		for _, s := range in.Masters {
+			l.Waiting = max(l.Waiting, len(s.Queue))
+			if s.Holder != "" && (!l.Held || s.Holder == l.Holder) {
+				l.Masters++
+				l.Count, l.Token = max(l.Count, s.Count), max(l.Token, s.Token)
+			}
+		}
+	}
+	why, _ := errors.AsType[*poll.MajorityError](err)
+	_, another := errors.AsType[*script.NotLockError](err)
+	if why != nil && (why.Hopeless || another && ctx.Err() == nil) {
+		err = nil // the key is another program's, or not the user's: this is what the other masters say of it
+	}
+	return l, err
+}
+
+// names are the first ones, in their order, of those that were found.
+type names struct {
+	after string // the first of them is behind this one
+	limit int
+	more  *atomic.Bool // there are others
+
+	mu  sync.Mutex
+	all map[target]bool // up to twice the limit, so that they need not be sorted for each
+}
+
+// add takes keys that may be locks, or slots of semaphores.
+func (n *names) add(prefix script.Prefix, keys []string, slots bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, key := range keys {
+		name, ok := prefix.Name(key)
+		if slots {
+			name, _ = script.SlotOf(name)
+			ok = name != ""
+		} else {
+			ok = ok && script.Reserved(key) == ""
+		}
+		if ok && name > n.after {
+			n.all[target{name, slots}] = true
+		}
+	}
+	if len(n.all) > 2*n.limit {
+		n.first()
+	}
+}
+
+// first returns the first names, in their order, and forgets the others.
+func (n *names) first() []target {
+	all := slices.SortedFunc(maps.Keys(n.all), target.compare)
+	if len(all) <= n.limit {
+		return all
+	}
+	for _, t := range all[n.limit:] {
+		delete(n.all, t)
+	}
+	n.more.Store(true)
+	return all[:n.limit]
 }

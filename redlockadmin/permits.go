@@ -2,11 +2,16 @@ package redlockadmin
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/redlock/multilock"
-	"example.com/redlock/multilock/inspect"
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 )
@@ -45,35 +50,134 @@ type Slot struct {
 func (a *Admin) InspectSemaphore(ctx context.Context, name string) (SemaphoreInspection, error) {
 	in := SemaphoreInspection{Name: name}
 	err := a.client.At(name, func(m *multilock.Masters) error {
-		look, err := inspect.Permits(ctx, m.Clients, name)
-		who := clientsOf(ctx, m, look)
-		in.Slots = append(in.Slots, slots(look.Slots, who)...)
-		for _, v := range look.Views {
-			in.Masters = append(in.Masters, SemaphoreState{
-				Master: v.Master, Slots: slots(v.Slots, who), Queue: waiters(v.Queue, who), Guard: v.Guard, Err: v.Err,
-			})
+		one, err := permits(ctx, m.Clients, name)
+		var who owners
+		who.addSlots(one.Slots)
+		for _, s := range one.Masters {
+			who.addSlots(s.Slots)
+			who.addWaiters(s.Queue)
 		}
+		who.find(ctx, m.Clients)
+		in.Slots, in.Masters = append(in.Slots, one.Slots...), append(in.Masters, one.Masters...)
 		return err
 	})
 	return in, err
 }
 
-func slots(taken []inspect.Slot, who map[string]*redlock.ClientInfo) (list []Slot) {
-	for _, s := range taken {
-		list = append(list, Slot{Number: s.Slot, Owner: s.Owner, Client: who[s.Owner], Remaining: s.Left, HeldFor: s.For, Token: s.Token})
+func (o *owners) addSlots(all []Slot) {
+	for i := range all {
+		o.add(all[i].Owner, &all[i].Client)
 	}
-	return list
+}
+
+// maxWaiters is how many waiters of a semaphore are told of each master.
+const maxWaiters = 100
+
+// permits is look for the slots of a semaphore, which are locks.
+func permits(ctx context.Context, d *clients.Directory, name string) (in SemaphoreInspection, err error) {
+	masters, slots, err := taken(ctx, d, name)
+	for _, s := range masters {
+		in.Masters = append(in.Masters, SemaphoreState{Master: s.Master, Guard: s.Guard, Err: s.Err})
+	}
+	if err != nil {
+		return in, err
+	}
+	seen := make([]Inspection, len(slots))
+	err = each(slots, func(i, slot int) error {
+		one, err := look(ctx, d, name, script.SlotKey(name, slot))
+		if err == nil {
+			seen[i] = one
+		} else if why, ok := errors.AsType[*poll.MajorityError](err); ok && why.Hopeless {
+			return nil // another program's
+		}
+		return err
+	})
+	for i, one := range seen {
+		held := Slot{Number: slots[i], Owner: one.Holder, Remaining: one.Remaining, HeldFor: one.HeldFor}
+		for k, s := range one.Masters {
+			if state := &in.Masters[k]; s.Holder != "" {
+				state.Slots = append(state.Slots, Slot{Number: slots[i], Owner: s.Holder, Remaining: s.Remaining, Token: s.Token})
+			}
+			if s.Holder == one.Holder {
+				held.Token = max(held.Token, s.Token)
+			}
+		}
+		if one.Held {
+			in.Slots = append(in.Slots, held)
+		}
+	}
+	for place, more := 0, true; more; place++ {
+		more = false
+		for i, one := range seen {
+			for k := range one.Masters {
+				if from, to := one.Masters[k].Queue, &in.Masters[k].Queue; place < len(from) && len(*to) < maxWaiters {
+					w := from[place]
+					w.Slot, more = slots[i], true
+					*to = append(*to, w)
+				}
+			}
+		}
+	}
+	return in, err
+}
+
+// taken returns which slots of a semaphore somebody has or waits for at any master, and which masters answered.
+func taken(ctx context.Context, d *clients.Directory, name string) (masters []MasterState, slots []int, err error) {
+	masters, b, err := ask(ctx, d, name, script.Look(name, script.MaxPermits))
+	if err != nil {
+		return masters, nil, err
+	}
+	for _, a := range b.Answers {
+		for _, s := range a.Slots {
+			slots = append(slots, s.Slot)
+		}
+	}
+	slices.Sort(slots)
+	return masters, slices.Compact(slots), nil
+}
+
+// atOnce is how many slots or names are asked for at the same time.
+const atOnce = 128
+
+// each runs f for all of list, some at the same time, and returns an error of them.
+//
+// Goroutines: one for each of these; each waits for them.
+func each[T any](list []T, f func(i int, one T) error) error {
+	for start := 0; start < len(list); start += atOnce {
+		part := list[start:min(start+atOnce, len(list))]
+		errs := make([]error, len(part))
+		var wg sync.WaitGroup
+		for i, one := range part {
+			wg.Go(func() { errs[i] = f(start+i, one) })
+		}
+		wg.Wait()
+		for _, err := range errs {
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ForceRelease frees all permits of a semaphore on every master that answers, whoever has them, and reports whether
 // somebody had any: see [Admin.ForceUnlock].
 func (a *Admin) ForceRelease(ctx context.Context, name string) (freed bool, err error) {
+	var some atomic.Bool
 	err = a.client.At(name, func(m *multilock.Masters) error {
-		one, err := inspect.ForceSlots(ctx, m.Clients, name)
-		freed = freed || one
-		return err
+		_, slots, err := taken(ctx, m.Clients, name)
+		if err != nil {
+			return err
+		}
+		return each(slots, func(_, slot int) error {
+			one, err := forceSlot(ctx, m, name, slot)
+			if one {
+				some.Store(true)
+			}
+			return err
+		})
 	})
-	return freed, err
+	return some.Load(), err
 }
 
 // ForceReleaseSlot is ForceRelease for the permit of one slot, by its Number. Of a name that moves between sets of
@@ -86,10 +190,14 @@ func (a *Admin) ForceReleaseSlot(ctx context.Context, name string, slot int) (fr
 	var failed error
 	err = a.client.At(name, func(m *multilock.Masters) error {
 		if !freed && failed == nil {
-			freed, failed = inspect.ForceSlot(ctx, m.All, name, slot)
+			freed, failed = forceSlot(ctx, m, name, slot)
 			return failed
 		}
 		return nil
 	})
 	return freed, err
+}
+
+func forceSlot(ctx context.Context, m *multilock.Masters, name string, slot int) (freed bool, err error) {
+	return force(ctx, m.All, "force release", name, script.SlotKey(name, slot))
 }

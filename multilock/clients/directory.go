@@ -1,6 +1,6 @@
 // Package clients is what the clients of the same masters know of each other: each keeps a record of itself
 // there, says how it uses the masters, and takes no lock where that conflicts with how others do. It serves
-// packages multilock and inspect: its API is not stable.
+// packages multilock and redlockadmin: its API is not stable.
 package clients
 
 import (

@@ -1,6 +1,6 @@
 // Package poll asks the N masters of a client, all at once, and counts what they answer: the votes, how many
 // are up, what time it is by their clocks, and why there is no majority. It knows no locks. It serves packages
-// multilock, clients and inspect: its API is not stable.
+// multilock, clients and redlockadmin: its API is not stable.
 //
 // # Errors
 //
