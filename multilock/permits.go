@@ -197,9 +197,7 @@ func (s *semaphore) forget() {
 	}
 	s.m.mu.Unlock()
 	if over && listened {
-		for _, n := range s.m.All.Nodes {
-			n.Unwatch(s.key)
-		}
+		s.m.unwatch(s.key)
 	}
 }
 
@@ -211,10 +209,7 @@ func (s *semaphore) ask(k int) <-chan struct{} {
 	defer s.mu.Unlock()
 	if !s.listens {
 		s.listens = true
-		s.m.subscribe()
-		for _, n := range s.m.All.Nodes {
-			n.Watch(s.key)
-		}
+		s.m.watch(s.key)
 	}
 	now := clock.Now()
 	switch {

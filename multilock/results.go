@@ -94,10 +94,7 @@ func (d *driver) watchLocked(a script.Answer) {
 		return
 	}
 	d.watching = true
-	d.m.subscribe()
-	for _, n := range d.m.All.Nodes {
-		n.Watch(d.key)
-	}
+	d.m.watch(d.key)
 }
 
 // unwatchLocked undoes watchLocked.
@@ -106,9 +103,7 @@ func (d *driver) unwatchLocked() {
 		return
 	}
 	d.watching = false
-	for _, n := range d.m.All.Nodes {
-		n.Unwatch(d.key)
-	}
+	d.m.unwatch(d.key)
 }
 
 // failedLocked notes why a renewal or a hold count was not confirmed, and what came of the renewal that was due.

@@ -39,6 +39,21 @@ type subscriptions struct {
 	begin sync.Once
 }
 
+// watch has this client told what is freed of key, see [node.Node.Watch].
+func (m *Masters) watch(key string) {
+	m.subscribe()
+	for _, n := range m.All.Nodes {
+		n.Watch(key)
+	}
+}
+
+// unwatch undoes one watch.
+func (m *Masters) unwatch(key string) {
+	for _, n := range m.All.Nodes {
+		n.Unwatch(key)
+	}
+}
+
 // subscribe begins to subscribe to what the masters publish to this client, unless that was done
 // before, and returns when it is done: whoever calls it may watch a channel next. Contenders are told as soon as it works.
 func (m *Masters) subscribe() {

@@ -247,13 +247,13 @@ func (b *Ballot) hopeless() bool {
 // wait that was cut short, nil if it was not: a minority that names a holder does not say that the lock is taken.
 func (m *Masters) Refused(op, name string, b *Ballot, cut error) *MajorityError {
 	granted, refused, _ := b.Tally()
-	state := ErrTaken
-	if b.Unreachable() || cut != nil && (refused == 0 || !m.Majority(granted+refused)) {
+	state, answered := ErrTaken, m.Majority(granted+refused)
+	if b.Unreachable() || cut != nil && (refused == 0 || !answered) {
 		state = ErrNoQuorum
 	}
 	err := m.Lost(op, name, b, state, cut, nil)
 	holder, held := quorum.Holder(len(m.Nodes), b.holders())
-	err.Split = !held && m.Majority(granted+refused)
+	err.Split = !held && answered
 	if held && state == ErrTaken && op != "acquire" { // an owner of one slot does not have the semaphore
 		err.Holder, err.ours = holder, m.Ours(holder)
 	}
