@@ -46,7 +46,8 @@ release: ## the command for six systems, in out/, with their checksums; the Dock
 test: vet unit search trial ## tells that it works: all unit tests, and in short what make verify does; installs or builds what it needs
 
 verify: lint systems long ## all else that must pass before a change lands, a quarter of an hour
-	printf '%s\n' chaos 'model modules' | xargs -P 2 -I{} sh -c '$(MAKE) {}' # chaos mostly waits
+	printf '%s\n' '$(MAKE) chaos' 'nice -n 19 $(MAKE) model' | xargs -P 2 -I{} sh -c '{}' # chaos mostly waits, and its masters must not
+	$(MAKE) modules
 
 soak: ## the long forms, hours: many seeds of the simulations, trials on real masters (make soak SEED=7 MINUTES=10), also of an old build beside this one, all tests with the race detector, the model's larger cases, mutants
 	$(MAKE) seeds

@@ -129,7 +129,7 @@ func did(t *testing.T, err error) {
 // machine.
 func eventually(ctx context.Context, t *testing.T, what string, check func() error) {
 	t.Helper()
-	const limit = time.Minute
+	const limit = 3 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
@@ -193,7 +193,7 @@ func (f *fleet) has(hold *redlock.Hold, count int) error {
 	for _, m := range f.masters {
 		fields, err := redis.IntMap(m.try("HGETALL", hold.Name()))
 		if err != nil || len(fields) != 1 || fields[hold.Owner()] != count {
-			return fmt.Errorf("%s: HGETALL = %v, %w, want %s: %d alone", m.Name(), fields, err, hold.Owner(), count)
+			return fmt.Errorf("%s: HGETALL = %v, %v, want %s: %d alone", m.Name(), fields, err, hold.Owner(), count)
 		}
 	}
 	return nil

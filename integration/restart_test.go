@@ -16,7 +16,7 @@ func TestRestartInTurn(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
-	const lease = 8 * time.Second // longer than a busy machine stands still
+	const lease = 20 * time.Second // far longer than a busy machine stands still
 	cfg := redlock.Config{Lease: lease, RestartGuard: lease}
 	client, other := f.client(cfg), f.client(cfg)
 	hold := mustLock(ctx, t, client, "orders:42")
@@ -48,7 +48,7 @@ func TestRestartKeepsAll(t *testing.T) {
 	s := newSecrets(t)
 	set := s.masters(t, 3, durable...)
 	f := startFleet(ctx, t, set)
-	hold, err := f.client(redlock.Config{}).Lock(ctx, "orders:42", redlock.Lease(30*time.Second)) // which nobody renews
+	hold, err := f.client(redlock.Config{MaxLease: time.Hour}).Lock(ctx, "orders:42", redlock.Lease(time.Hour)) // which nobody renews
 	did(t, err)
 	for _, m := range f.masters {
 		m.user, m.password = "operator", string(s.file(t, "operator-password")) // the locks' user may not look

@@ -127,7 +127,7 @@ func TestRotation(t *testing.T) {
 			f := startFleet(ctx, t, set)
 			var password atomic.Value // stands for a file, or a store of secrets
 			password.Store(s.password)
-			cfg := redlock.Config{TLS: set.TLS, Lease: 4 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: redlock.GuardOff, Credentials: func(context.Context, string) (string, string, error) {
+			cfg := redlock.Config{TLS: set.TLS, Lease: longLease, NodeTimeout: longLease / 2, RestartGuard: redlock.GuardOff, Credentials: func(context.Context, string) (string, string, error) {
 				return "locks", password.Load().(string), nil
 			}}
 			for _, m := range f.masters {
