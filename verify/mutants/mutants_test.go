@@ -4,7 +4,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -27,13 +34,69 @@ func all(t *testing.T) []*patch {
 	return patches
 }
 
-// TestPatchesApply: to the code as it is today.
+// TestPatchesApply: to the code as it is today, which compiles with each of them.
 func TestPatchesApply(t *testing.T) {
+	packages := make(map[string]*imports) // by folder
 	for _, p := range all(t) {
-		if err := (overlay.Files{}).Apply(root, p.edits); err != nil {
+		files := overlay.Files{}
+		if err := files.Apply(root, p.edits); err != nil {
 			t.Errorf("%s: %v", p.name, err)
+			continue
+		}
+		for _, edit := range p.edits {
+			folder := filepath.Join(root, filepath.Dir(edit.File))
+			if filepath.Ext(edit.File) != ".go" {
+				continue
+			}
+			if packages[folder] == nil {
+				packages[folder] = newImports(t, folder)
+			}
+			if err := packages[folder].check(folder, files); err != nil {
+				t.Errorf("%s: %v", p.name, err)
+			}
 		}
 	}
+}
+
+// imports is what the package in a folder is made of.
+type imports struct {
+	files *token.FileSet
+	names []string // of its own files
+	types.Importer
+}
+
+func newImports(t *testing.T, folder string) *imports {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", `{{.ImportPath}} {{.Export}} {{if not .DepOnly}}{{join .GoFiles " "}}{{end}}`)
+	list.Dir = folder
+	out, err := list.Output()
+	check.OK(t, err)
+	i, exports := &imports{files: token.NewFileSet()}, make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		path, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		export, own, _ := strings.Cut(rest, " ")
+		exports[path], i.names = export, append(i.names, strings.Fields(own)...)
+	}
+	i.Importer = importer.ForCompiler(i.files, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	return i
+}
+
+// check returns what the compiler would say of the package with other files.
+func (i *imports) check(folder string, other overlay.Files) error {
+	var parsed []*ast.File
+	for _, name := range i.names {
+		path, text := filepath.Join(folder, name), any(nil)
+		if changed, ok := other[path]; ok {
+			text = changed
+		}
+		file, err := parser.ParseFile(i.files, path, text, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		parsed = append(parsed, file)
+	}
+	_, err := (&types.Config{Importer: i}).Check(folder, i.files, parsed, nil)
+	return err
 }
 
 // TestCatchersAreThere: each catcher of a patch is a test, or the search.
