@@ -258,6 +258,7 @@ func poke(c chan<- struct{}) {
 func (d *driver) armLocked(now clock.Instant) {
 	at, ok := d.state.Wake()
 	switch {
+	case d.state.State == attempt.Idle: // startIn has set it
 	case !ok && d.timer != nil:
 		d.timer.Stop()
 		d.armed = false

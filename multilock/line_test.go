@@ -316,3 +316,22 @@ func TestOwnCallersComeFirst(t *testing.T) {
 		}
 	}
 }
+
+// A caller that a command about its client's hold is to start asks all the same where nothing can tell the client any
+// more, and so no command starts it: the subscriptions broke, and the hold was given back.
+func TestACallerIsStartedInSilence(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		other := fx.another(t)
+		first := begin(t, other, patient("k"))
+		time.Sleep(time.Second) // subscribed
+		unlock(t, hold)
+		second := begin(t, other, patient("k"))
+		hold = first.wantHold(t, "it was handed off")
+		second.wantWaiting(t, "a renewal is due")
+		other.subs.work.Store(0)
+		unlock(t, hold)
+		time.Sleep(time.Second)
+		unlock(t, second.wantHold(t, "nobody has it"))
+	})
+}
