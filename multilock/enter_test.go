@@ -285,3 +285,25 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 		})
 	}
 }
+
+// A hold whose last entry gives up before it is confirmed has ended, as by Unlock.
+func TestTheLastEntryGivesUp(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		outer := shared(new(int))
+		hold := fx.lock(t, outer)
+		synctest.Wait()
+		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		inner := begin(t, fx.m, shared(outer.Owner))
+		var unlocked sync.WaitGroup
+		unlocked.Go(func() { check.OK(t, hold.Unlock(t.Context(), outer.Entry)) })
+		synctest.Wait()
+		inner.cancel()
+		inner.wantError(t, "it gave up", context.Canceled)
+		if err := hold.Check(); !errors.Is(err, poll.ErrNotHeld) {
+			t.Errorf("the hold has ended with %v, want ErrNotHeld", err)
+		}
+		unlocked.Wait()
+		outer.Entry.(*entry).wantEnded(t, poll.ErrNotHeld)
+		fx.wantNothing(t, "after all", fx.m)
+	})
+}

@@ -69,18 +69,18 @@ func (d *driver) holdLocked(req *Request, h *Hold) *Hold {
 // liveLocked reports whether the hold lasts, as far as is known.
 func (h *Hold) liveLocked() bool { return h.cause == nil }
 
-// endLocked notes why the hold of a driver has ended at ev; given is what is said of it.
+// endLocked notes why the hold of a driver has ended at ev; given is what is said of it, unless its last entry left.
 func (d *driver) endLocked(ev *attempt.Event, given error) {
 	h := d.hold
 	at := time.Now()
 	if d.state.State != attempt.Kept {
 		at = at.Add(d.m.left(d.state.Until))
 	}
-	h.cause, h.endedAt = h.causeLocked(given), at.UnixNano()
 	h.left = h.room[:0]
 	if ev.Kind == attempt.Leave {
-		h.left = append(h.left, ev.Key.(Entry))
+		given, h.left = poll.ErrNotHeld, append(h.left, ev.Key.(Entry))
 	}
+	h.cause, h.endedAt = h.causeLocked(given), at.UnixNano()
 	for i := range d.state.Entries {
 		if e := &d.state.Entries[i]; e.State != attempt.Asked {
 			h.left = append(h.left, e.Key.(Entry))
@@ -265,13 +265,13 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 func (h *Hold) leaveLocked(e Entry) *round {
 	ev := attempt.Event{Kind: attempt.Leave, Key: e}
 	if h.d.m.conf.Keep == 0 || h.bound != nil {
-		return h.d.advanceLocked(&ev, nil, poll.ErrNotHeld)
+		return h.d.stepLocked(&ev)
 	}
 	h.d.m.mu.Lock()
 	defer h.d.m.mu.Unlock()
 	n := h.d.m.names[h.d.key]
 	ev.Keep = n != nil && n.kept == nil && h.d.m.parked < maxKept && !h.d.m.All.Closed() && len(n.line.waiters) == 0
-	r := h.d.advanceLocked(&ev, nil, poll.ErrNotHeld)
+	r := h.d.stepLocked(&ev)
 	if h.d.state.State == attempt.Kept {
 		n.kept = h.d
 		h.d.m.parked++
