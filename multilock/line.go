@@ -243,7 +243,13 @@ func (m *Masters) bidDone(w *waiter) {
 func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 	m.mu.Lock()
 	n, all := m.names[w.line], w.stands
-	if d := cmp.Or(w.driver, n.line.waiters[0].driver); d != nil { // w waits behind that
+	first := n.line.waiters[0] // w waits behind that
+	if s := first.semaphore; s != nil && len(all) == 0 {
+		s.mu.Lock()
+		all = slices.Clone(first.stands)
+		s.mu.Unlock()
+	}
+	if d := cmp.Or(w.driver, first.driver); d != nil {
 		all = []*driver{d}
 	}
 	m.mu.Unlock()

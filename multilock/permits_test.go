@@ -271,3 +271,26 @@ func TestNobodyHasTheSemaphore(t *testing.T) {
 		}
 	})
 }
+
+// A caller behind others waits for what the first of them waits for.
+func TestTheReasonOfThoseInFront(t *testing.T) {
+	for name, permits := range map[string]int{"lock": 0, "permit": 1} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				for i := range 2 {
+					fx.Master(i).Refuse("OOM no")
+				}
+				req := patient("k")
+				req.Permits = permits
+				begin(t, fx.m, req)
+				req.Entry = new(entry)
+				second := begin(t, fx.m, req)
+				time.Sleep(time.Second)
+				second.cancel()
+				if second.wantError(t, "it gives up", context.Canceled, poll.ErrNoQuorum); errors.Is(second.err, poll.ErrTaken) {
+					t.Errorf("Lock = %v, want no word of others", second.err)
+				}
+			})
+		})
+	}
+}
