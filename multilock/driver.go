@@ -317,15 +317,13 @@ func (d *driver) giveUp() {
 // conclude returns what a try that does not wait has come to, or gives it up and says why: with a [*poll.MajorityError],
 // or ErrClosed. cut is the error of a context that has ended.
 func (d *driver) conclude(req *Request, cut error) (*Hold, error) {
-	if h := d.take(req); h != nil {
+	h, why := d.take(req, cut)
+	if h != nil {
 		return h, nil
 	}
-	why := error(poll.ErrClosed)
-	if cut != poll.ErrClosed {
-		if reason := d.reason(cut); reason != nil {
-			why = reason
-		}
-	}
 	d.giveUp()
+	if why == nil || cut == poll.ErrClosed {
+		return nil, poll.ErrClosed
+	}
 	return nil, why
 }

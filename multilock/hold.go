@@ -42,16 +42,16 @@ type Hold struct {
 func NoHold() *Hold { return &Hold{d: &driver{owner: new(script.Owner)}} }
 
 // take makes a Hold of what is held, and lets the callers that share its owner enter it: nil if it is not, or is
-// another caller's by now.
-func (d *driver) take(req *Request) *Hold {
+// another caller's by now. Then it says why, see reason.
+func (d *driver) take(req *Request, cut error) (*Hold, *poll.MajorityError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.state.State != attempt.Held || d.hold != nil {
-		return nil
+		return nil, d.reasonLocked(cut)
 	}
 	d.m.mu.Lock()
 	defer d.m.mu.Unlock()
-	return d.holdLocked(req, &d.first)
+	return d.holdLocked(req, &d.first), nil
 }
 
 // holdLocked makes h the hold of req. The mutexes of the driver and of Masters are held.

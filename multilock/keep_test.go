@@ -300,7 +300,7 @@ func TestKeepsOneOfAName(t *testing.T) {
 			d.state.Masters[i].Reached = true
 		}
 		d.mu.Unlock()
-		second := d.take(&req)
+		second, _ := d.take(&req, nil)
 		if err := second.Unlock(t.Context(), entryOf(second)); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Unlock = %v, want ErrLost: no master has the hold", err)
 		}

@@ -115,9 +115,7 @@ func (m *Masters) join(req *Request) *waiter {
 // leave takes a caller out of its line. What it has asked for and did not get is given up by a release that enters the
 // next caller, whose turn is only then: else it might ask on its own, too.
 func (m *Masters) leave(w *waiter) {
-	m.mu.Lock()
-	d := w.driver
-	m.mu.Unlock()
+	d := m.driverOf(w)
 	var why *poll.MajorityError
 	if d != nil {
 		why = d.reason(nil)
@@ -213,6 +211,13 @@ func (m *Masters) driveLocked(w *waiter) bool {
 	}
 	w.driver = m.newDriver(w.req.Key, &w.req, m.All.Stamp(w.req.Since), w.told)
 	return true
+}
+
+// driverOf returns the driver of w, nil if it has none.
+func (m *Masters) driverOf(w *waiter) *driver {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return w.driver
 }
 
 // contend returns the driver of w, which bids, and begins one if there is none. It is nil when the

@@ -177,7 +177,7 @@ func (m *Masters) wait(ctx context.Context, req *Request) (*Hold, error) {
 			return nil, poll.ErrClosed
 		}
 		if ctx.Err() != nil {
-			return nil, m.waited(ctx, w, unsure)
+			return m.waited(ctx, w, unsure)
 		}
 	}
 }
@@ -224,13 +224,12 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 		}
 		return nil, nil
 	}
-	if hold := m.take(w, d); hold != nil {
+	switch hold, why := m.take(w, d); {
+	case hold != nil || ctx.Err() != nil:
 		return hold, nil
-	}
-	if m.All.Closed() && ctx.Err() == nil {
+	case m.All.Closed():
 		return nil, poll.ErrClosed
-	}
-	if why := d.reason(nil); why != nil && why.Hopeless && ctx.Err() == nil {
+	case why != nil && why.Hopeless:
 		return nil, why
 	}
 	if d.is(attempt.Ended) {
@@ -240,29 +239,39 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 	return nil, nil
 }
 
-// take makes the hold of w of what d has come to hold, nil if it does not.
-func (m *Masters) take(w *waiter, d *driver) *Hold {
-	hold := d.take(&w.req)
+// take makes the hold of w of what d has come to hold, nil if it does not. Then it says why.
+func (m *Masters) take(w *waiter, d *driver) (*Hold, *poll.MajorityError) {
+	hold, why := d.take(&w.req, nil)
 	if hold != nil {
 		m.bidDone(w)
 		m.report(w.line, nil)
 		m.checkBefore(hold)
 		m.All.End() // not before the hold is one that Close finds
 	}
-	return hold
+	return hold, why
 }
 
-// waited says why a wait was over when its context ended.
-func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityError) error {
+// waited says why a wait was over when its context ended, unless what the caller wants was won meanwhile.
+func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityError) (*Hold, error) {
 	cut := poll.Ended(ctx)
-	if last := cmp.Or(unsure, m.reason(w, cut)); last != nil {
+	last := cmp.Or(unsure, m.reason(w, cut))
+	if m.Clients.Admitted() {
+		hold, _ := w.won(ctx)
+		if d := m.driverOf(w); d != nil {
+			hold, _ = m.take(w, d)
+		}
+		if hold != nil {
+			return hold, nil
+		}
+	}
+	if last != nil {
 		if !errors.Is(last, ctx.Err()) {
 			last = last.With(cut)
 		}
-		return last
+		return nil, last
 	}
 	op, name := called(w.line)
-	return poll.Fail(op, name, cut, poll.ErrTaken, errOther)
+	return nil, poll.Fail(op, name, cut, poll.ErrTaken, errOther)
 }
 
 // TryAll takes several locks at the same time, without waiting for any: holds and errs are those of

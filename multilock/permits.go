@@ -310,7 +310,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 				}
 				switch unsure, _ := errors.AsType[*poll.MajorityError](err); {
 				case err != nil && ctx.Err() != nil:
-					return nil, m.waited(ctx, w, unsure)
+					return m.waited(ctx, w, unsure)
 				case err != nil:
 					return nil, nil
 				}
@@ -335,7 +335,7 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 			turn = !first
 			looked, first = nil, false
 		case <-ctx.Done():
-			return nil, m.waited(ctx, w, nil)
+			return m.waited(ctx, w, nil)
 		case <-m.All.Closing():
 			return nil, poll.ErrClosed
 		}
@@ -485,7 +485,7 @@ func (w *waiter) won(ctx context.Context) (*Hold, error) {
 		if d.is(attempt.Held) {
 			w.remove(n)
 			w.dropAll() // before, so that the trace ends with the call
-			hold := w.semaphore.m.take(w, d)
+			hold, _ := w.semaphore.m.take(w, d)
 			if hold == nil { // it has ended meanwhile
 				w.semaphore.m.All.End()
 			}

@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -232,4 +233,31 @@ func TestHandedOffEndsInTime(t *testing.T) {
 		synctest.Wait()
 		c.entry.wantEnded(t, poll.ErrLost)
 	})
+}
+
+// Who wants what nobody has gets it, or is told that there was no quorum, though the context ends as the masters answer.
+func TestTheContextEndsAtTheMajority(t *testing.T) {
+	free := func(t *testing.T, fx *fixture, req Request) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
+		defer cancel()
+		hold, err := fx.m.Lock(ctx, req)
+		switch {
+		case err == nil:
+			check.OK(t, hold.Unlock(t.Context(), req.Entry))
+		case !errors.Is(err, poll.ErrNoQuorum) || errors.Is(err, poll.ErrTaken) || errors.Is(err, poll.ErrClosed):
+			t.Errorf("Lock = %v, want ErrNoQuorum", err)
+		}
+	}
+	for name, req := range map[string]Request{"TryLock": {}, "Lock": {Wait: true}, "permit": {Wait: true, Permits: 1}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+				for range 300 {
+					req.Key, req.Lease, req.Entry = "k", lease, new(entry)
+					free(t, fx, req)
+					time.Sleep(10 * time.Millisecond)
+				}
+			})
+		})
+	}
 }
