@@ -78,6 +78,7 @@ func (c *Client) Lead(ctx context.Context, name string, fn func(context.Context)
 		}
 		select {
 		case <-time.After(wait):
+		case <-c.sets[c.now[0]].masters.All.Closing():
 		case <-ctx.Done():
 		}
 	}

@@ -121,6 +121,16 @@ func TestLeadFails(t *testing.T) {
 	})(t)
 }
 
+// A process that pauses does not outlast its client.
+func TestLeadEndsWithItsClient(t *testing.T) {
+	bubble(3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		time.AfterFunc(100*time.Millisecond, func() { c.Close() })
+		start := time.Now()
+		expect(t, "Lead", c.Lead(t.Context(), "a", func(context.Context) error { return errors.New("the disk is full") }), redlock.ErrClosed)
+		check.Equal(t, time.Since(start), 100*time.Millisecond, "Lead returned after")
+	})(t)
+}
+
 // A process whose fn returned nil while it led is done, whatever becomes of the release; unless that finds out that
 // others may have led meanwhile, when it campaigns again.
 func TestLeadIsDone(t *testing.T) {
