@@ -115,11 +115,7 @@ func (m *Masters) join(req *Request) *waiter {
 // leave takes a caller out of its line. What it has asked for and did not get is given up by a release that enters the
 // next caller, whose turn is only then: else it might ask on its own, too.
 func (m *Masters) leave(w *waiter) {
-	d := m.driverOf(w)
-	var why *poll.MajorityError
-	if d != nil {
-		why = d.reason(nil)
-	}
+	m.reason(w, nil) // which those behind it are told
 	m.mu.Lock()
 	n := m.names[w.line]
 	next := n.line.remove(w)
@@ -127,8 +123,8 @@ func (m *Masters) leave(w *waiter) {
 	if len(n.line.waiters) == 0 {
 		m.ungranted.note(w.line, nil) // nobody would be told of the end
 	}
-	d, w.driver = w.driver, nil // a release may have made it one meanwhile
-	n.why = cmp.Or(why, n.why)
+	d := w.driver // a release may have made it one meanwhile
+	w.driver = nil
 	m.tidyLocked(w.line)
 	m.mu.Unlock()
 	if d != nil {
@@ -211,13 +207,6 @@ func (m *Masters) driveLocked(w *waiter) bool {
 	}
 	w.driver = m.newDriver(w.req.Key, &w.req, m.All.Stamp(w.req.Since), w.told)
 	return true
-}
-
-// driverOf returns the driver of w, nil if it has none.
-func (m *Masters) driverOf(w *waiter) *driver {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return w.driver
 }
 
 // contend returns the driver of w, which bids, and begins one if there is none. It is nil when the

@@ -257,7 +257,10 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityEr
 	last := cmp.Or(unsure, m.reason(w, cut))
 	if m.Clients.Admitted() {
 		hold, _ := w.won(ctx)
-		if d := m.driverOf(w); d != nil {
+		m.mu.Lock()
+		d := w.driver
+		m.mu.Unlock()
+		if d != nil {
 			hold, _ = m.take(w, d)
 		}
 		if hold != nil {
