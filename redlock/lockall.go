@@ -35,8 +35,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, options ...Option)
 }
 
 // TryLockAll is LockAll without waiting: the error is that of [Client.TryLock] for the first of the
-// names that could not be locked. If several callers try for the same names at the same time, it
-// may be that none of them gets all.
+// names that could not be locked, or matches ErrLost: one of them was lost before all were locked. If several callers
+// try for the same names at the same time, it may be that none of them gets all.
 func (c *Client) TryLockAll(ctx context.Context, names []string, options ...Option) (*Holds, error) {
 	holds, err := c.lockAll(ctx, names, options, false)
 	return holds, outward(err)

@@ -50,9 +50,9 @@ type SetsConfig struct {
 //
 // While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
 // set, and one in which both agree on its fencing token. Its [Hold] is one, and ends when it is lost in
-// either set. A permit of such a name is one in each of its two sets, so never more than so many are held; its Slot and
-// Token are those in the first of the sets, and cannot be compared with those of permits that are taken in the other set
-// alone: a resource that depends on them is better given a new name.
+// either set: during a TryLock, that is ErrLost. A permit of such a name is one in each of its two sets, so never more
+// than so many are held; its Slot and Token are those in the first of the sets, and cannot be compared with those of
+// permits that are taken in the other set alone: a resource that depends on them is better given a new name.
 func NewSets(cfg SetsConfig) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
