@@ -69,15 +69,7 @@ func (d *driver) sendAll() (ended *Hold) {
 	return ended
 }
 
-// sentLocked returns a channel that is closed when something was sent next.
-func (d *driver) sentLocked() <-chan struct{} {
-	if d.out.sent == nil {
-		d.out.sent = make(chan struct{})
-	}
-	return d.out.sent
-}
-
-// wakeLocked wakes whoever waits for that.
+// wakeLocked wakes whoever waits until something was sent.
 func (d *driver) wakeLocked() {
 	if d.out.sent != nil {
 		close(d.out.sent)
@@ -119,7 +111,10 @@ func (d *driver) flushUntil(ready func() bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for !ready() {
-		sent := d.sentLocked()
+		if d.out.sent == nil {
+			d.out.sent = make(chan struct{})
+		}
+		sent := d.out.sent
 		d.mu.Unlock()
 		<-sent
 		d.mu.Lock()

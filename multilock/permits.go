@@ -88,7 +88,7 @@ func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
 		if !errors.Is(err, poll.ErrTaken) {
 			break
 		}
-		b, cut := m.askSlots(req.Key, req.Permits, func(b *poll.Ballot) bool {
+		b, cut := m.All.Ask(script.Look(req.Key, req.Permits), func(b *poll.Ballot) bool {
 			return m.answered(b) && known(b, req.Permits).settled(b.N-b.In.Len())
 		}).Wait(ctx)
 		if !m.answered(b) {
@@ -111,27 +111,20 @@ func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
 	return hold, err
 }
 
-// askSlots asks the masters which slots of a semaphore are taken, until enough is known.
-//
-// Cost: one script call on each master.
-func (m *Masters) askSlots(semaphore string, permits int, enough func(*poll.Ballot) bool) *poll.Poll {
-	return m.All.Ask(script.Look(semaphore, permits), enough)
-}
-
 // answered reports whether a majority has answered.
 func (m *Masters) answered(b *poll.Ballot) bool {
 	done, _, _ := b.Tally()
 	return m.All.Majority(done)
 }
 
-// known returns what the answers to askSlots say.
+// known returns what the masters said that were asked for the slots.
 func known(b *poll.Ballot, permits int) *slots {
 	s := &slots{masters: b.N}
 	s.see(b, permits)
 	return s
 }
 
-// allTaken is the error where no slot is free, by the answers to askSlots.
+// allTaken is the error where no slot is free, by what the masters said.
 func (m *Masters) allTaken(req *Request, b *poll.Ballot) error {
 	for i := range b.N {
 		if a := &b.Answers[i]; a.Outcome == script.Done {
@@ -218,7 +211,7 @@ func (s *semaphore) ask(k int) <-chan struct{} {
 		return closedChan
 	default:
 		name, _ := script.SlotOf(s.key)
-		s.look = &look{s.m.askSlots(name, k, s.m.answered), k, now}
+		s.look = &look{s.m.All.Ask(script.Look(name, k), s.m.answered), k, now}
 	}
 	return s.look.asked.Done
 }
