@@ -51,7 +51,8 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{wire: w, broken: make(chan struct{})}
+	l := &link{wire: w}
+	l.whole, l.end = context.WithCancel(context.Background())
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()

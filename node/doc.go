@@ -34,7 +34,8 @@
 // All methods may be called from any goroutine. A Node runs one goroutine that connects and
 // writes, and one that reads while it is connected; a subscription runs two more in the same way.
 // [Node.Close] waits for all of them, but not for functions of the pool that do not heed their
-// context: two calls of those may be left behind. Commands gather for the writer, and share a flush.
+// context, nor for Close of its connections: two of those may be left behind. Commands gather for
+// the writer, and share a flush.
 //
 // # Errors
 //

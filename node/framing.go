@@ -8,6 +8,8 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"example.com/redlock/internal/quote"
 )
@@ -173,7 +175,7 @@ type wireKey struct{}
 func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedConn {
 	c := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
 	if w, ok := ctx.Value(wireKey{}).(*wire); ok {
-		c.replies.owed, w.framed = new(owed), c
+		c.replies.owed, c.lending, w.framed = new(owed), w.lending, c
 	}
 	return c
 }
@@ -181,6 +183,7 @@ func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedC
 // framedConn is a connection with a framing.
 type framedConn struct {
 	net.Conn
+	lending    *atomic.Int32 // of the node, nil: there is none
 	replies    framing
 	more       bool   // more is written at once
 	held       []byte // back until then
@@ -203,6 +206,27 @@ func (c *framedConn) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// Close does not wait for long: redigo has a mutex meanwhile. A connection of the user's that goes on is left behind, and
+// counts as a call of the pool.
+func (c *framedConn) Close() (err error) {
+	if c.lending == nil {
+		return c.Conn.Close()
+	}
+	c.lending.Add(1)
+	closed := make(chan error, 1)
+	// Goroutines: one. Nobody waits for it once it is left behind.
+	go func() {
+		err := c.Conn.Close()
+		c.lending.Add(-1)
+		closed <- err
+	}()
+	select {
+	case err = <-closed:
+	case <-time.After(noticed):
+	}
+	return err
 }
 
 func (c *framedConn) Read(p []byte) (int, error) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"time"
 
 	"example.com/redlock/clock"
@@ -33,15 +34,17 @@ type link struct {
 	timerDue   clock.Instant // when it is to run
 	ranLate    bool          // it ran much later when it did last
 	err        error         // why the connection is given up: nothing more is written or read
-	broken     chan struct{} // closed when err is set
 	unhook     func() bool   // from the end of the node's context
+
+	whole context.Context // ends when err is set
+	end   func()          // ends it
 }
 
 // giveUpLocked gives the connection up. Node.mu must be held.
 func (l *link) giveUpLocked(err error) {
 	if l.err == nil {
 		l.err = err
-		close(l.broken)
+		l.end()
 	}
 }
 

@@ -85,7 +85,7 @@ type Node struct {
 
 	lastTime  atomic.Pointer[masterTime] // what the master's clock last showed, nil until it told
 	roundTrip atomic.Int64               // bound on a round trip, 0 without a connection
-	lending   atomic.Int32               // calls of the pool that are under way
+	lending   atomic.Int32               // calls of the pool, and of Close of its connections, that are under way
 	ending    [2]time.Time               // when the certificates end that were warned of; keepConnected's own
 }
 

@@ -31,6 +31,7 @@ func (d Dialer) reach(ctx context.Context, network, address string) (net.Conn, e
 		conn, err := d.Dial(ctx, network, address)
 		switch {
 		case err != nil:
+			discard(conn)
 			return nil, &ownError{what: noConnection, err: err}
 		case conn == nil:
 			return nil, errors.New("no connection from Dial, and no error")
@@ -52,6 +53,12 @@ func (d Dialer) reach(ctx context.Context, network, address string) (net.Conn, e
 	return first(ctx, addresses, func(ctx context.Context, address string) (net.Conn, error) {
 		return each(ctx, network, address)
 	})
+}
+
+// discard closes what came with an error: nothing, mostly, or a pointer to it.
+func discard(conn net.Conn) {
+	defer func() { _ = recover() }()
+	conn.Close()
 }
 
 // lookUp returns the addresses of host:port, in the order in which to try them. Its errors are a *net.DNSError, which

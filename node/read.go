@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -43,9 +42,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		reply, err = refusal, refusal
 	}
 	if err != nil && !refused {
-		// The reason is the first error, which may be the writer's. err may only say that
-		// redigo has closed the connection since.
-		l.giveUpLocked(normalize(cmp.Or(l.conn.Err(), err)))
+		l.giveUpLocked(normalize(err))
 		return due
 	}
 	if l.inFlight.len() == 0 {

@@ -108,6 +108,9 @@ func (s *subscription) keepSubscribed() {
 			continue
 		}
 		since, err := s.serve(l, tries.patience)
+		if now, _ := s.n.working(); now != l {
+			err = nil
+		}
 		if s.n.ctx.Err() != nil {
 			return
 		}
@@ -129,15 +132,15 @@ func (s *subscription) keepSubscribed() {
 
 var errOther = errors.New("leads to another server than the connection for commands")
 
-// serve subscribes, and delivers what is published until the connection breaks or l does, that for commands,
-// which is a nil error. since is when the master accepted the subscription, zero if it did not.
+// serve subscribes, and delivers what is published until the connection breaks or l does, that for commands. since is when
+// the master accepted the subscription, zero if it did not.
 func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, err error) {
-	w, err := s.n.borrow(s.n.ctx, patience)
+	w, err := s.n.borrow(l.whole, patience)
 	if err != nil {
 		return since, err
 	}
 	defer w.close()
-	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
+	defer context.AfterFunc(l.whole, w.sever)() // also while it is written to
 	replies, err := w.ask(split("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))...)
 	if err != nil {
 		return since, s.n.normalize(err)
@@ -156,26 +159,21 @@ func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, 
 	since = time.Now()
 	s.to.Subscribed(s.n.cfg.Index, true)
 	broken := make(chan struct{})
-	// Goroutines: the reader. It ends when the connection does, and serve waits for it.
+	// Goroutines: the reader. It ends when the connection does, and write waits for it.
 	go func() {
 		defer close(broken)
 		err = s.read(w, l)
 	}()
-	s.write(w, l, broken)
-	w.sever()
-	<-broken
-	if now, _ := s.n.working(); now != l {
-		return since, nil
-	}
+	s.write(w, broken)
 	return since, s.n.normalize(err)
 }
 
-// write subscribes to the channels of what is watched, and keeps the connection busy, until it
-// breaks, the one for commands does, or the node closes. It ignores errors, which the reader notices.
+// write subscribes to the channels of what is watched, and keeps the connection busy, until it is broken. It ignores
+// errors, which the reader notices.
 //
 // A master that says nothing at all for long after a PING is gone. The reader has no time limit of its own: it would
 // count the time in which this process was stopped.
-func (s *subscription) write(w *wire, l *link, broken <-chan struct{}) {
+func (s *subscription) write(w *wire, broken <-chan struct{}) {
 	beat := time.NewTimer(s.n.drawSilence())
 	defer beat.Stop()
 	subscribed := make(map[string]bool)
@@ -200,10 +198,6 @@ func (s *subscription) write(w *wire, l *link, broken <-chan struct{}) {
 			})
 			beat.Reset(s.n.drawSilence())
 		case <-broken:
-			return
-		case <-l.broken:
-			return
-		case <-s.n.ctx.Done():
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -20,6 +22,7 @@ type wire struct {
 	conn     redis.Conn
 	framed   *framedConn   // bounds each reply; nil: it is of a user's pool, and nothing does
 	patience time.Duration // with each reply to ask
+	lending  *atomic.Int32 // of its node
 
 	// Of a TLS connection: with which certificates it was made; nil where there was none.
 	master, own *x509.Certificate
@@ -65,7 +68,7 @@ func (n *Node) borrow(ctx context.Context, patience time.Duration) (*wire, error
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
-	w := &wire{patience: patience / 2}
+	w := &wire{patience: patience / 2, lending: &n.lending}
 	conn, err := n.lend(holding(dialing, w))
 	limit.stop()
 	if err != nil {
@@ -99,7 +102,7 @@ func (n *Node) whyNotLent(err error, late bool) error {
 
 const (
 	// noticed is how long functions of the user may take to return after the end of their context: what they say then is
-	// better than that they took too long.
+	// better than that they took too long. Close of a connection has as long.
 	noticed = 50 * time.Millisecond
 
 	// mostLent is how many calls of a pool may be under way, those that were left behind among them: one for commands, and one
@@ -188,15 +191,20 @@ func (w *wire) gather(more bool) {
 	}
 }
 
-// receive reads a reply, without a time limit. redigo panics at some that no server sends which is well, and connections
-// of a user's pool pass on all of them.
+// receive reads a reply, without a time limit. An error is the first that the connection had, which may be the writer's:
+// later ones only say that redigo has closed it. redigo panics at some replies that no server sends which is well, and
+// connections of a user's pool pass on all of them.
 func (w *wire) receive() (reply any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", errReply, p)
 		}
 	}()
-	return redis.ReceiveWithTimeout(w.conn, 0)
+	reply, err = redis.ReceiveWithTimeout(w.conn, 0)
+	if _, refused := err.(redis.Error); err != nil && !refused {
+		err = cmp.Or(w.conn.Err(), err)
+	}
+	return reply, err
 }
 
 // ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither to

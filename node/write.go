@@ -26,7 +26,7 @@ func (n *Node) write(l *link) {
 		case <-n.wake:
 			// Callers who are about to send come first: what they send shares the flush.
 			runtime.Gosched()
-		case <-l.broken:
+		case <-l.whole.Done():
 		}
 	}
 }
