@@ -169,53 +169,55 @@ func TestNoDecoderTakesWhatIsNoToken(t *testing.T) {
 	}
 }
 
-// The keys of two names are never the same, whatever braces they have.
-func TestKeysOfTwoNamesDiffer(t *testing.T) {
-	names := []string{"a", "{a}", "{a}:", "{{a}}", "a}", "{a", "{a}}", "a:", "a}:", "{", "}", "{}", "{}:", "x{a}", "{a}x"}
-	whose := make(map[string]string)
-	for _, name := range names {
-		keys := []string{Slots(name), SlotKey(name, 7)}
-		for _, lock := range []string{name, SlotKey(name, 7), SlotKey(name, 71)} {
-			keys = append(keys, belonging(fencePrefix, lock), belonging(queuePrefix, lock))
-		}
-		for _, key := range keys {
-			if Reserved(key) == "" {
-				t.Errorf("%q may be the name of another lock", key)
-			}
-			if other, ok := whose[key]; ok {
-				t.Errorf("%q is a key of %q and of %q", key, other, name)
-			}
-			whose[key] = name
-		}
+// TestLookTakesAListOnly: what is no list of slots does not say that all of them are free, nor do more wait than there can
+// be.
+func TestLookTakesAListOnly(t *testing.T) {
+	slot := func(queue int64) any { return []any{int64(1), int64(-2), queue} }
+	for _, tt := range []struct {
+		reply any
+		want  Outcome
+	}{
+		{[]any{}, Done},
+		{slot(1 << 24), Done},
+		{slot(1<<24 + 1), Failed},
+		{slot(math.MaxInt64), Failed},
+		{int64(1), Failed},
+		{"OK", Failed},
+		{nil, Failed},
+	} {
+		check.Equal(t, Look("k", 2).Decode(tt.reply).Outcome, tt.want, "what %v means", tt.reply)
 	}
 }
 
-// TestSlotOf: a slot's name says of which semaphore it is, and which; nothing else does.
-func TestSlotOf(t *testing.T) {
-	for _, name := range []string{"a", "{a}", "{a}:", "a:7", "{a}:7", "}", "{", "a{b}c:1", ":"} {
-		for _, slot := range []int{0, 7, MaxPermits - 1} {
-			if got, n := SlotOf(SlotKey(name, slot)); got != name || n != slot {
-				t.Errorf("SlotOf(%q) = %q, %d, want %q, %d", SlotKey(name, slot), got, n, name, slot)
+// TestUnexpectedReplies: whatever a master answers, its type, its length and its beginning are told, and no more; and
+// so it is with its errors.
+func TestUnexpectedReplies(t *testing.T) {
+	million := []byte(strings.Repeat("x", 1e6))
+	replies := []any{
+		million, string(million), make([]any, 1e6),
+		[]any{million},
+		[]any{int64(1), million},
+		[]any{int64(1), million, int64(1)},
+		[]any{[]any{million}},
+		redis.Error("ERR " + strings.Repeat("x", 60_000)), redis.Error("NOTLOCK " + strings.Repeat("x", 60_000)), int64(-5), nil, "OK",
+	}
+	o := NewOwner("k", "me:1")
+	commands := []*Command{
+		o.Acquire(time.Second, 1), o.Enter(time.Second, 2), o.Raise(time.Second, 1), Renew(time.Second, []Renewal{{Owner: o}}),
+		Inspect("k"), Look("k", 8),
+	}
+	for _, cmd := range commands {
+		for _, reply := range replies {
+			a := cmd.Decode(reply)
+			var text strings.Builder
+			for _, err := range []error{a.Why(), a.Errors[0]} {
+				if err != nil {
+					text.WriteString(err.Error())
+				}
+			}
+			if len(text.String()) > 800 || strings.Contains(text.String(), "0000000") {
+				t.Errorf("verb %d, of %T: %d bytes are said: %.900s", cmd.verb, reply, len(text.String()), text.String())
 			}
 		}
-		if got, n := SlotOf(Slots(name)); got != name || n != -1 {
-			t.Errorf("SlotOf(%q) = %q, %d, want %q, -1", Slots(name), got, n, name)
-		}
-		if got := FreedKey(Slots(name), "7"); got != SlotKey(name, 7) {
-			t.Errorf("FreedKey = %q, want slot 7 of %q", got, name)
-		}
-		for _, message := range []string{"", "x", "-1", "07", "1000", "7:7"} {
-			if got := FreedKey(Slots(name), message); got != Slots(name) {
-				t.Errorf("FreedKey of %q with %q = %q, want none of a slot", name, message, got)
-			}
-		}
-	}
-	for _, key := range []string{"", "a", "redlock_slot:", "redlock_slot:7", "redlock_slot:{}:7", "redlock_slot:a:7", "redlock_slot:{a}", "redlock_slot:{a}:07", "redlock_slot:{a}:1000", "redlock_slots:{a}:7"} {
-		if name, slot := SlotOf(key); name != "" || slot != -1 {
-			t.Errorf("SlotOf(%q) = %q, %d, want none", key, name, slot)
-		}
-	}
-	if got := FreedKey("a", "7"); got != "a" {
-		t.Errorf("FreedKey of a lock = %q", got)
 	}
 }

@@ -1,5 +1,7 @@
 package twin
 
+import "slices"
+
 // Acquire takes the lock for the owner of e, which enters the queue where another one has it. An e of round 0 does not
 // wait. With lease 0 it only enters the queue, also where the lock is free.
 func (l *Lock) Acquire(now int64, hears Hears, lease int64, e Entry) Reply {
@@ -15,7 +17,10 @@ func (l *Lock) Acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	case inside:
 	case lease > 0 && !l.waiting() && (l.Holder == 0 || shared && l.Holder == Readers):
 	default:
-		w, mine := l.wait(now, e), int64(0)
+		w, mine := Entry{}, int64(0)
+		if e.Round > 0 {
+			w = l.enter(now, e)
+		}
 		switch {
 		case l.Holder != 0 && (l.Holder != Readers || !shared):
 			return l.refusal(l.Holder, l.left(now), w)
@@ -70,15 +75,6 @@ func (l *Lock) Acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	return Reply{Outcome: Done, Token: l.Counter}
 }
 
-// wait enters e into the queue if it is one that waits, and returns it as it stands there; else
-// the zero Entry.
-func (l *Lock) wait(now int64, e Entry) Entry {
-	if e.Round == 0 {
-		return Entry{}
-	}
-	return l.enter(now, e)
-}
-
 // refusal is the answer to the owner of w, which stands in the queue if it is not zero.
 func (l *Lock) refusal(holder Owner, left int64, w Entry) Reply {
 	r := refused(holder, left)
@@ -86,7 +82,7 @@ func (l *Lock) refusal(holder Owner, left int64, w Entry) Reply {
 		r.Wanted = holder
 	}
 	if w.Owner != 0 {
-		r.Rank = l.rank(w)
+		r.Rank = slices.Index(l.Queue[:], w)
 	}
 	return r
 }

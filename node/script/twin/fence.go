@@ -12,14 +12,6 @@ func beginAnew(counter *int64, proposal int64) Reply {
 	return Reply{Outcome: Failed}
 }
 
-// recounted returns a counter after the renewal of a hold with that token.
-func recounted(counter, token int64) int64 {
-	if counter > maxToken {
-		return token
-	}
-	return max(counter, token)
-}
-
 // above returns the larger of a counter and the token of a release, 0 if the next would be no token.
 func above(counter, token int64) int64 {
 	if last := max(counter, token); last < maxToken {

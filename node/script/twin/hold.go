@@ -72,7 +72,10 @@ func (l *Lock) Renew(now int64, hears Hears, mode Mode, owner Owner, count int32
 	default:
 		l.give(now, owner, count, lease)
 	}
-	l.Counter = recounted(l.Counter, token)
+	if l.Counter > maxToken {
+		l.Counter = token
+	}
+	l.Counter = max(l.Counter, token)
 	return r
 }
 

@@ -51,9 +51,6 @@ func (l *Line) enter(now int64, e Entry) Entry {
 	return e
 }
 
-// rank returns how many stand before e, which is in the queue.
-func (l *Line) rank(e Entry) int { return slices.Index(l.Queue[:], e) }
-
 // leave takes owner out of the queue.
 func (l *Line) leave(owner Owner) {
 	i := slices.IndexFunc(l.Queue[:], func(e Entry) bool { return e.Owner == owner })

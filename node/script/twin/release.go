@@ -60,18 +60,13 @@ func (l *Lock) Release(now int64, hears Hears, mode Mode, owner Owner, token int
 	return l.handOn(now, hears, token, mine)
 }
 
-// released is the answer to a release: whether owner had the lock.
-func released(mine bool) Reply {
-	if mine {
-		return Reply{Outcome: Done}
-	}
-	return Reply{Outcome: Refused}
-}
-
 // handOn passes on a lock that nobody has but readers, after a release that freed it, or some of it,
 // if mine.
 func (l *Lock) handOn(now int64, hears Hears, token int64, mine bool) Reply {
-	r := released(mine)
+	r := Reply{Outcome: Refused}
+	if mine {
+		r.Outcome = Done
+	}
 	switch {
 	case l.Alien, l.Holder != 0 && l.Holder != Readers, l.Holder == 0 && !mine && l.Turn > 0:
 		return r

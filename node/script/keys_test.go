@@ -1,0 +1,127 @@
+package script
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPrefix: a key leads back to its name, and that of a client with another prefix to none. What masters publish
+// has the name.
+func TestPrefix(t *testing.T) {
+	const other = Prefix("b:")
+	keeper := strings.TrimSuffix(id("a:r1"), "r1") + "k1"
+	for _, p := range []Prefix{"", "a:", "{a}:", "a{", "a b "} {
+		for _, name := range []string{"x", "{x}", "x y", SlotKey("x", 7), SlotKey("{x}", 999), SlotKey("x:", 0)} {
+			key := p.Key(name)
+			semaphore, slot := SlotOf(name)
+			whole, at := SlotOf(key)
+			if got, ok := p.Name(key); !ok || got != name || at != slot || semaphore != "" && whole != string(p)+semaphore {
+				t.Errorf("%q: %q has the key %q, which has the name %q, %v", p, name, key, got, ok)
+			}
+			if got, ok := other.Name(key); ok {
+				t.Errorf("%q: the key %q has the name %q", other, key, got)
+			}
+			for _, message := range []string{"a:r1 1 50 ", keeper + " wanted "} {
+				if h, ok := p.DecodeHandOff(message + key); !ok || h.Key != name {
+					t.Errorf("%q: %q of %q: got %+v, %v", p, message, key, h, ok)
+				}
+				if h, ok := other.DecodeHandOff(message + key); ok {
+					t.Errorf("%q: %q of %q: got %+v, want none", other, message, key, h)
+				}
+			}
+		}
+		if got, want := p.Key(Slots("x")), Slots(string(p)+"x"); got != want {
+			t.Errorf("%q: the slots of x are at %q, want %q", p, got, want)
+		}
+	}
+}
+
+// TestTypeOf: every key that commands leave has the type that TypeOf says. The keys are those of
+// TestTraces.
+func TestTypeOf(t *testing.T) {
+	const owner = "0b5c9aa4-1d0f-4c1c-9d0e-2f6b7f6f2b11:r3"
+	for key, want := range map[string]string{
+		"redlock_fence:{n}":          "string",
+		"redlock_wait:{n}":           "zset",
+		"redlock_wait:{n}" + owner:   "string",
+		"redlock_turn:{n}":           "string",
+		"redlock_forced:{n}" + owner: "string",
+		"redlock_read:{n}":           "zset",
+		"redlock_slot:{n}:7":         "hash",
+		"redlock_client:{a}":         "string",
+		"redlock_sets":               "string",
+		"redlock_sets:da39a3ee":      "zset",
+	} {
+		if got := TypeOf(key); got != want {
+			t.Errorf("TypeOf(%q) = %q, want %q", key, got, want)
+		}
+	}
+}
+
+// TestTraces: every kind of key is among the traces of a name, and each is a key of one family.
+func TestTraces(t *testing.T) {
+	for _, name := range []string{"n", "{n}", "a}b"} {
+		traces := append(Traces(name, "me:r1"), Traces(SlotKey(name, 0), "me:r1")...)
+		families := Families(name, "")
+		if len(families)+len(RecordFamilies()) != len(prefixes)+1 {
+			t.Errorf("%d families, want one for the lock and one for each of %q", len(families), prefixes)
+		}
+		for pattern, key := range families {
+			if !slices.ContainsFunc(traces, func(trace string) bool { return strings.HasPrefix(trace, key) }) {
+				t.Errorf("Traces(%q) = %v, which has nothing of %s", name, traces, pattern)
+			}
+		}
+	}
+}
+
+// The keys of two names are never the same, whatever braces they have.
+func TestKeysOfTwoNamesDiffer(t *testing.T) {
+	names := []string{"a", "{a}", "{a}:", "{{a}}", "a}", "{a", "{a}}", "a:", "a}:", "{", "}", "{}", "{}:", "x{a}", "{a}x"}
+	whose := make(map[string]string)
+	for _, name := range names {
+		keys := []string{Slots(name), SlotKey(name, 7)}
+		for _, lock := range []string{name, SlotKey(name, 7), SlotKey(name, 71)} {
+			keys = append(keys, belonging(fencePrefix, lock), belonging(queuePrefix, lock))
+		}
+		for _, key := range keys {
+			if Reserved(key) == "" {
+				t.Errorf("%q may be the name of another lock", key)
+			}
+			if other, ok := whose[key]; ok {
+				t.Errorf("%q is a key of %q and of %q", key, other, name)
+			}
+			whose[key] = name
+		}
+	}
+}
+
+// TestSlotOf: a slot's name says of which semaphore it is, and which; nothing else does.
+func TestSlotOf(t *testing.T) {
+	for _, name := range []string{"a", "{a}", "{a}:", "a:7", "{a}:7", "}", "{", "a{b}c:1", ":"} {
+		for _, slot := range []int{0, 7, MaxPermits - 1} {
+			if got, n := SlotOf(SlotKey(name, slot)); got != name || n != slot {
+				t.Errorf("SlotOf(%q) = %q, %d, want %q, %d", SlotKey(name, slot), got, n, name, slot)
+			}
+		}
+		if got, n := SlotOf(Slots(name)); got != name || n != -1 {
+			t.Errorf("SlotOf(%q) = %q, %d, want %q, -1", Slots(name), got, n, name)
+		}
+		if got := FreedKey(Slots(name), "7"); got != SlotKey(name, 7) {
+			t.Errorf("FreedKey = %q, want slot 7 of %q", got, name)
+		}
+		for _, message := range []string{"", "x", "-1", "07", "1000", "7:7"} {
+			if got := FreedKey(Slots(name), message); got != Slots(name) {
+				t.Errorf("FreedKey of %q with %q = %q, want none of a slot", name, message, got)
+			}
+		}
+	}
+	for _, key := range []string{"", "a", "redlock_slot:", "redlock_slot:7", "redlock_slot:{}:7", "redlock_slot:a:7", "redlock_slot:{a}", "redlock_slot:{a}:07", "redlock_slot:{a}:1000", "redlock_slots:{a}:7"} {
+		if name, slot := SlotOf(key); name != "" || slot != -1 {
+			t.Errorf("SlotOf(%q) = %q, %d, want none", key, name, slot)
+		}
+	}
+	if got := FreedKey("a", "7"); got != "a" {
+		t.Errorf("FreedKey of a lock = %q", got)
+	}
+}
