@@ -11,11 +11,8 @@ import (
 
 // Activity is what a client does with its masters. They are checked as often as it needs to know of
 // them: does the connection work, and can the master write to its disk; what time is it there; is
-// it a master, and has it been one all the time?
-//
-// After a second without checks, they go in front of the next command, in the same write. A master
-// answers in order, so they are judged before that command's vote counts. Whoever sends a command
-// each second needs no more than that; the following bounds the time without checks for others.
+// it a master, and has it been one all the time? See docs/design/masters.md, "Checks". This bounds the time without
+// checks for those who send nothing.
 type Activity uint8
 
 const (

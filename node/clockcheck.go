@@ -11,14 +11,9 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// clockCheck compares how fast a master's clock runs with how fast ours does. What time it is
-// there does not matter.
-//
-// A lease runs on the master's clock, and the client deducts [clock.Drift] from what it counts
-// of it. A clock that gains more than that, because it jumped or runs fast, ends leases that the
-// client still counts, and the master gives those locks to others: it has forgotten votes, just
-// as one that restarted. So until those leases would have ended, the master's votes do not
-// count. It is sent every command and does what it is told, but
+// clockCheck compares how fast a master's clock runs with how fast ours does. A master whose clock gains more than
+// [clock.Drift] has forgotten votes, just as one that restarted, see docs/how-it-works.md, "Clocks of masters". Until
+// the leases that it ended would have ended, it is sent every command and does what it is told, but
 //
 //   - where it says that an owner has a lock, to an Acquire, AcquireOrRegister, Enter or Raise, the
 //     answer is Failed with an [UnsteadyError], and the caller releases what it may have; a hold that
@@ -28,15 +23,8 @@ import (
 //   - refusals, and answers to commands that only free or look, stay as they were: so does the
 //     answer to a Renew that somebody else has the lock, or nobody.
 //
-// The [Observer] is told of each gain, since it casts doubt on votes that were counted before.
-//
-// A clock that was set back, or runs slow, keeps leases for longer. That is safe, and is only
-// logged.
-//
-// Limits: a jump is found at the next sample, see [Activity]. Until then votes are counted that may end
-// early, as are those counted just before the jump. A client that starts after the jump does not know of
-// it. Nor does anybody of a jump that is no larger than what is allowed between two samples, see
-// drawSilence.
+// The [Observer] is told of each gain, since it casts doubt on votes that were counted before. A clock that was set back,
+// or runs slow, is only logged. For what this does not find, see docs/design/masters.md.
 //
 // The zero clockCheck has seen no sample.
 type clockCheck struct {
@@ -62,9 +50,7 @@ const minRecovery = 30 * time.Second
 // The votes do not count for recovery after a gain.
 //
 // A gain is certain only as far as the time on the way cannot explain it: the earlier clock
-// reading may be as old as its question, the later one as new as its answer. So nothing that
-// delays a sample looks like a gain: not a slow network, nor a process that was stopped, nor a
-// machine that was suspended, since our clock counts that.
+// reading may be as old as its question, the later one as new as its answer.
 //
 // Each sample is compared with all before it, so that a slow gain is found as well. It is enough
 // to keep the one that all later ones have gained most since. With

@@ -179,14 +179,9 @@ const (
 	lastRetry = 500 * time.Millisecond
 )
 
-// attempts paces the attempts to connect to one master.
-//
-// A connection costs a master far more than a command does, with TLS a millisecond or two. Clients that come back
-// all at once may have to queue for it, and one that gives up and begins anew makes the queue longer for all,
-// itself included. So each attempt that a server accepts, and then leaves unfinished, doubles the time that the next one
-// has. It stays open meanwhile, so that a master that has only hung is noticed at once.
-//
-// Where not even TCP connects, nothing is lost with an attempt, and patience would only delay the next.
+// attempts paces the attempts to connect to one master, see docs/design/masters.md. A connection costs a master far more
+// than a command does, so one that gives up and begins anew makes the queue longer for all, itself included. Where not even
+// TCP connects, nothing is lost with an attempt, and patience would only delay the next.
 type attempts struct {
 	patience time.Duration // of the next attempt
 	retry    time.Duration // the mean pause before it

@@ -20,12 +20,7 @@
 //   - Bounds. A reply that is longer than its command can have ends the connection before it is read, and
 //     of what a master says no more than the beginning is repeated. [Dialer.Pool] makes connections that see to
 //     that; those of other pools read whatever comes.
-//   - Guard. A master younger than [Config.Guard], or promoted from a replica lately, has
-//     forgotten its votes and grants no holds yet. See [GuardedError].
-//   - Checks. Role, clock and connection are checked each second while something is held, in front
-//     of the first command after a silence, and rarely while the client is idle. See [Activity].
-//   - Clock check. While a master's clock runs further ahead of ours than leases allow for, its
-//     votes do not count. See [UnsteadyError].
+//   - Votes that do not count. See [GuardedError], [UnsteadyError], and [Activity] for how soon that is known.
 //   - Subscription. After [Node.Subscribe], a second connection to the same process receives the
 //     hand-offs of locks to this client. See [Subscriber].
 //

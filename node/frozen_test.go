@@ -1,10 +1,7 @@
 package node
 
 import (
-	"context"
-	"net"
-	"sync"
-	"sync/atomic"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,39 +102,17 @@ func TestStarved(t *testing.T) {
 	})
 }
 
-// stuckConn is a connection whose buffers are full: nothing is written any more until it is closed.
-type stuckConn struct {
-	net.Conn
-	stuck  *atomic.Bool
-	closed chan struct{}
-	once   sync.Once
-}
-
-func (c *stuckConn) Write(p []byte) (int, error) {
-	if c.stuck.Load() {
-		<-c.closed
-		return 0, net.ErrClosed
-	}
-	return c.Conn.Write(p)
-}
-
-func (c *stuckConn) Close() error {
-	c.once.Do(func() { close(c.closed) })
-	return c.Conn.Close()
-}
-
 // TestHeldUpWrite: a write that a frozen master holds up needs no deadline of its own. What is written
 // is in flight before, so its time runs out, and the connection is given up.
 func TestHeldUpWrite(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var stuck atomic.Bool
-		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := m.Dial(ctx)
-			return redis.NewConn(&stuckConn{Conn: conn, stuck: &stuck, closed: make(chan struct{})}, 0, 0), err
-		}}
-		n := started(t, cfg)
-		stuck.Store(true)
-		held := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		fill := func() *pending {
+			m.Freeze() // on a command, so that it reads nothing more
+			send(n, script.Inspect("k"))
+			synctest.Wait()
+			return send(n, script.Inspect(strings.Repeat("k", 2<<20)))
+		}
+		held := fill()
 		synctest.Wait()
 		next := send(n, script.Inspect("k"))
 		got := held.wait()
@@ -146,11 +121,11 @@ func TestHeldUpWrite(t *testing.T) {
 		if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
 			t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
 		}
-		stuck.Store(false)
+		m.Thaw()
 		time.Sleep(givenUp)
 		want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 
-		stuck.Store(true)
+		fill()
 		if took := closed(n); took > timeout {
 			t.Errorf("Close took %v, want %v at most", took, timeout)
 		}

@@ -18,12 +18,9 @@ import (
 // process before, this one is no older than the time since then. A guard that was worked out
 // for the same process before does not end sooner now.
 //
-// A master that was a replica may lack votes that its old master gave, since replication does
-// not wait. So its age counts from its promotion. INFO does not tell when that was, so it is
-// zero when this node first sees the process as a master. (A process says that it was promoted
-// for as long as it has replicas, and for repl-backlog-ttl after that, an hour. Redis 7 says the
-// same after a restart from a dump that it wrote while it had replicas, and INFO may be the same in
-// every other field too, see docs/changes.md. Either costs a client that starts one guard at this master.)
+// A master that was a replica may lack votes that its old master gave, so its age counts from its promotion: from when this
+// node first sees the process as a master, since INFO does not tell. How long it says that it was promoted, and when it
+// says so without need, is in docs/changes.md.
 func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, met bool) {
 	last := n.previous.id
 	met = last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)

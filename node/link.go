@@ -61,14 +61,11 @@ func (n *Node) setTimerLocked(l *link, d time.Duration) {
 // timeOutCalls answers Unknown to the calls that have waited for Config.Timeout. They stay in
 // flight, so that a late answer is matched with its own call and not with the next one.
 //
-// A master that answers nothing for that long is down. Its connection is kept all the same, and it is up
-// once it has answered: to connect again costs both sides many times what the answer does, and who is late
-// because of too much work would get more. The connection is given up with a call that has waited for
-// longer than is hopeless.
+// A master that answers nothing for that long is down, and up once it has answered: to connect again would cost both more
+// than the answer does. The connection is given up with a call that has waited for longer than is hopeless.
 //
-// A timer that fires late tells that this process had no time to run, be it for want of CPU or because it
-// was stopped. Answers may have come, and nobody had time to read them. So nothing is judged before the
-// reader had another chance, and the master is not judged at all.
+// A timer that fires late tells that this process had no time to run, as a step of [awake] does. So nothing is judged
+// before the reader had another chance, and the master is not judged at all.
 func (n *Node) timeOutCalls(l *link) {
 	now := afterOthers()
 	n.mu.Lock()

@@ -2,15 +2,12 @@ package node
 
 import "example.com/redlock/clock"
 
-// pace is how much one master is sent. A master that answers, but slower than it is asked, would
-// otherwise be owed more from second to second, in its buffers and in ours, and answer everything when
+// pace is how much one master is sent. One that answers slower than it is asked would otherwise answer everything when
 // nobody waits for it any more.
 //
-// What is in flight is bounded as TCP bounds it: by a window that doubles with each round trip while it
-// is full, is halved when answers are late, and then grows slowly. Commands that find it full wait.
-// Once some have waited for [Config.Timeout], no more holds are asked of the master
-// than it has room for: what would not get through in time is answered Unsent at once, and leaves nothing there that
-// must be released. Renewals are still taken, and so are releases, without a bound of their own: each
+// What is in flight is bounded as TCP bounds it, see docs/design/masters.md. Once commands have waited for
+// [Config.Timeout], no more holds are asked of the master than it has room for: what would not get through in time is
+// answered Unsent at once, and leaves nothing there that must be released. Releases have no bound of their own: each
 // follows a command that was let in, or a message, of which the client answers few at a time.
 type pace struct {
 	window  int           // how many calls may be under way

@@ -311,7 +311,7 @@ func (p *probe) compareClocks(ctx context.Context) error {
 	return err
 }
 
-// compare compares a master's clock with ours over several samples. See [clockCheck] for what is certain.
+// compare compares a master's clock with ours over several samples. See [clockCheck.add] for what is certain.
 func compare(samples []sample) ClockFacts {
 	if len(samples) == 0 {
 		return ClockFacts{}
