@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -44,9 +45,7 @@ func TestChecksOfWhoSendsNothing(t *testing.T) {
 				before := m.Calls(command)
 				time.Sleep(long)
 				got := m.Calls(command) - before
-				if least, most := int64(long/tt.most)-1, int64(long/tt.least)+1; got < least || got > most {
-					t.Errorf("%s in %v: got %d, want %d to %d", command, long, got, least, most)
-				}
+				check.Between(t, got, int64(long/tt.most)-1, int64(long/tt.least)+1, "%s in %v", command, long)
 			}
 		})
 	}
@@ -63,9 +62,7 @@ func TestBeatsGoOnAfterASilence(t *testing.T) {
 		waitUntil(t, heartbeat, n.isUp)
 		before := m.Calls("TIME")
 		time.Sleep(time.Minute)
-		if got := m.Calls("TIME") - before; got < 59 || got > 61 {
-			t.Errorf("samples in the minute after it: got %d, want one each second", got)
-		}
+		check.Between(t, m.Calls("TIME")-before, 59, 61, "samples in the minute after it")
 	})
 }
 
@@ -111,9 +108,7 @@ func TestChecksGoAlong(t *testing.T) {
 				time.Sleep(tt.every)
 				want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
 			}
-			if got := m.Calls("TIME") - before; got < tt.want-1 || got > tt.want+1 {
-				t.Errorf("samples in a minute: got %d, want %d", got, tt.want)
-			}
+			check.Between(t, m.Calls("TIME")-before, tt.want-1, tt.want+1, "samples in a minute")
 		})
 	}
 }

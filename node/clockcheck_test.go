@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 )
 
 // timedSample is a sample as a test makes it: when its question was sent, by our clock, how
@@ -72,9 +73,7 @@ func TestClockCheckOfWildTimes(t *testing.T) {
 	for i, told := range []int64{1, 1 << 33, 1, 1 << 33} {
 		now := here.Add(time.Duration(i) * time.Second)
 		p.add(sample{sent: now, read: now, told: time.Unix(told, 0)}, time.Minute)
-		if want := i > 0; p.unsteady() != want {
-			t.Errorf("sample %d: unsteady %v, want %v", i+1, !want, want)
-		}
+		check.Equal(t, p.unsteady(), i > 0, "sample %d: unsteady", i+1)
 	}
 }
 

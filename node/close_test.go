@@ -38,9 +38,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 			waitUntil(t, time.Second, n.isUp)
 		}
 		n.Close()
-		if active := cfg.Pool.ActiveCount(); active != 0 {
-			t.Errorf("connections of the pool: got %d, want none", active)
-		}
+		check.Equal(t, cfg.Pool.ActiveCount(), 0, "connections of the pool")
 		synctest.Wait() // the master has seen it
 		check.Equal(t, m.Connections(), 0, "connections of the master")
 	})
@@ -75,9 +73,7 @@ func TestCloseIsBounded(t *testing.T) {
 				for range commands {
 					sent = append(sent, send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), send(n, script.NewOwner("k", "me:1").Release(1, 0)))
 				}
-				if got := closed(n); got > tt.most {
-					t.Errorf("Close: took %v, want at most %v", got, tt.most)
-				}
+				check.AtMost(t, closed(n), tt.most, "Close took")
 				synctest.Wait() // a timer may still pass answers on
 				for _, p := range sent {
 					check.Equal(t, p.look().times, 1, "answers")

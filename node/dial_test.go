@@ -91,9 +91,7 @@ func TestPool(t *testing.T) {
 				t.Errorf("Pool(%q): got %v, %q, error %v; want %q, or an error with %q", tt.address, pool, name, err, tt.name, tt.err)
 			}
 			for _, secret := range []string{"123", "678", "abc"} {
-				if contains(err, secret) {
-					t.Errorf("Pool(%q): its error tells of the password: %q", tt.address, err)
-				}
+				check.Equal(t, contains(err, secret), false, "Pool(%q): its error %q tells of the password", tt.address, err)
 			}
 		})
 	}
@@ -314,9 +312,7 @@ func TestCertificateOfADial(t *testing.T) {
 	conn, err := d.dial(context.WithValue(t.Context(), wireKey{}, &w), "tcp", secure, nil)
 	check.OK(t, err)
 	defer conn.Close()
-	if w.master == nil {
-		t.Error("no certificate is known")
-	}
+	check.Equal(t, w.master != nil, true, "a certificate is known")
 }
 
 // secured returns an address that leads to another one, with TLS, and who is to be trusted for that.

@@ -60,12 +60,8 @@ func TestNormalize(t *testing.T) {
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			got := normalize(tt.err)
-			if got.Error() != tt.want {
-				t.Errorf("plain(%v): got %q, want %q", tt.err, got, tt.want)
-			}
-			if errors.Is(got, context.DeadlineExceeded) {
-				t.Errorf("plain(%v): matches a context error", tt.err)
-			}
+			check.Equal(t, got.Error(), tt.want, "plain(%v)", tt.err)
+			check.Equal(t, errors.Is(got, context.DeadlineExceeded), false, "plain(%v): matches a context error", tt.err)
 		})
 	}
 }
@@ -73,13 +69,9 @@ func TestNormalize(t *testing.T) {
 // TestErrorsQuoteOthers: neither a master nor a client at it chooses lines of an error.
 func TestErrorsQuoteOthers(t *testing.T) {
 	err := &Error{"m1", redis.Error("ERR \x1b[31m")}
-	if got, want := err.Error(), `m1: ERR \x1b[31m`; got != want {
-		t.Errorf("Error() = %q, want %q", got, want)
-	}
+	check.Equal(t, err.Error(), `m1: ERR \x1b[31m`, "Error()")
 	record := script.Record{Name: "a\nb", Host: "\x07", PID: 1}
-	if got, want := record.String(), `a\nb on \a (pid 1)`; got != want {
-		t.Errorf("String() = %q, want %q", got, want)
-	}
+	check.Equal(t, record.String(), `a\nb on \a (pid 1)`, "String()")
 }
 
 // TestHeals: what a master says, in the words of the versions that say it, and whether
@@ -210,9 +202,7 @@ func TestKind(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			a, b := Kind(&Error{Node: "m1", Err: tt.a}), Kind(&Error{Node: "m1", Err: tt.b})
-			if (a == b) != tt.same {
-				t.Errorf("Kind: got %q and %q, want the same: %v", a, b, tt.same)
-			}
+			check.Equal(t, a == b, tt.same, "Kind: %q and %q are the same", a, b)
 		})
 	}
 }

@@ -79,12 +79,8 @@ func TestFraming(t *testing.T) {
 			conn := framed(bomb, 4096)
 			before := allocated()
 			_, err := redis.ReceiveWithTimeout(conn, time.Second)
-			if took := allocated() - before; took > mostHeap {
-				t.Errorf("it took %d MB", took>>20)
-			}
-			if !contains(err, errReply.Error()) {
-				t.Errorf("got %v, want %v", err, errReply)
-			}
+			check.AtMost(t, allocated()-before, mostHeap, "how much it took")
+			check.Says(t, err, errReply.Error(), "receive")
 		})
 	}
 }
@@ -231,9 +227,7 @@ func FuzzFraming(f *testing.F) {
 		for i := 0; i < len(sent) && got == nil; i++ {
 			got = split.take(sent[i : i+1])
 		}
-		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("byte by byte: got %v, want %v", got, want)
-		}
+		check.Equal(t, fmt.Sprint(got), fmt.Sprint(want), "byte by byte")
 		conn := framed(string(sent), len(sent))
 		for {
 			reply, err := redis.ReceiveWithTimeout(conn, time.Second)

@@ -60,21 +60,16 @@ func TestLateConnectionIsKept(t *testing.T) {
 		m.Freeze()
 		first := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		wantErr(t, "what is asked of it", first.wait(), script.Unknown, ErrTimeout.Error())
-		if !n.Down() {
-			t.Error("it is silent, and not down")
-		}
+		check.Equal(t, n.Down(), true, "it is silent, and down")
 		send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		time.Sleep(2 * timeout)
 		m.Thaw()
 		synctest.Wait()
-		if !n.isUp() {
-			t.Error("it has answered, and is down")
-		}
+		check.Equal(t, n.isUp(), true, "it has answered, and is up")
 		wantHolder(t, m, "k", "")
 		want(t, "afterwards", sendAndWait(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
-		if now, _ := n.working(); now != l {
-			t.Error("it was connected to again")
-		}
+		now, _ := n.working()
+		check.Equal(t, now == l, true, "the connection is kept")
 	})
 }
 
@@ -90,9 +85,7 @@ func TestStarved(t *testing.T) {
 		l.timerDue = l.timerDue.Add(-timeout) // as if it were to have run by now
 		n.mu.Unlock()
 		time.Sleep(timeout)
-		if got := asked.look(); got.times != 0 {
-			t.Errorf("answered %v while nobody had time to read", got.Outcome)
-		}
+		check.Equal(t, asked.look().times, 0, "answers while nobody had time to read")
 		want(t, "what was asked", asked.wait(), script.Done)
 		n.mu.Lock()
 		defer n.mu.Unlock()
@@ -126,8 +119,6 @@ func TestHeldUpWrite(t *testing.T) {
 		want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 
 		fill()
-		if took := closed(n); took > timeout {
-			t.Errorf("Close took %v, want %v at most", took, timeout)
-		}
+		check.AtMost(t, closed(n), timeout, "Close took")
 	})
 }

@@ -95,9 +95,7 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 			want(t, "before", sent[0].wait(), script.Done)
 			wantErr(t, "what is bent", sent[1].wait(), script.Failed, tt.says)
 			time.Sleep(heartbeat / 2) // a master that cannot serve is tried again
-			if stays := m.Calls("CLIENT") == links; stays != tt.up {
-				t.Errorf("connection goes on: got %v, want %v", stays, tt.up)
-			}
+			check.Equal(t, m.Calls("CLIENT") == links, tt.up, "the connection goes on")
 			want(t, "behind", sendAndWait(n, script.NewOwner("k2", id("me:2")).Acquire(lease, 1)), script.Done)
 		})
 	}

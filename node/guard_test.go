@@ -91,9 +91,7 @@ func TestGuardEndsForAll(t *testing.T) {
 				time.Sleep(550 * time.Millisecond)
 				n := start(t, cfg)
 				synctest.Wait()
-				if end := time.Now().Add(n.GuardOf(guard)); !end.Equal(want) {
-					t.Errorf("the guard ends %v later than it should", end.Sub(want))
-				}
+				check.Equal(t, time.Until(want), n.GuardOf(guard), "until the guard should end")
 				n.Close() // a client has one node for a process
 			}
 		})
@@ -265,9 +263,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		waitUntil(t, lastRetry*3/2, n.isUp)
 		seen := time.Now()
 		left := n.GuardOf(guard)
-		if left < guardWithDrift-time.Millisecond || left > guardWithDrift {
-			t.Fatalf("guard: got %v, want %v", left, guardWithDrift)
-		}
+		check.Between(t, left, guardWithDrift-time.Millisecond, guardWithDrift, "guard")
 		wantPromoted(t, n, left)
 		reconnect(t, m, n)
 		wantPromoted(t, n, left-time.Since(seen))
@@ -281,8 +277,6 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		waitUntil(t, time.Second, n.Down)
 		m.SetRole("master")
 		waitUntil(t, lastRetry*3/2, n.isUp)
-		if got := n.GuardOf(guard); got < guardWithDrift-time.Millisecond {
-			t.Errorf("guard: got %v, want %v", got, guardWithDrift)
-		}
+		check.Between(t, n.GuardOf(guard), guardWithDrift-time.Millisecond, guardWithDrift, "guard")
 	})
 }

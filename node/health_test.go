@@ -114,18 +114,14 @@ func TestLoading(t *testing.T) {
 		waitUntil(t, lastRetry*3/2, n.isUp)
 		handshakes := m.Calls("CLIENT") // CLIENT INFO
 		time.Sleep(20 * time.Second)
-		if got := m.Calls("CLIENT") - handshakes; got > 0 {
-			t.Errorf("handshakes afterwards: got %d, want none", got)
-		}
+		check.Equal(t, m.Calls("CLIENT"), handshakes, "handshakes afterwards")
 	})
 }
 
 // The bound follows what answers take: up at once, and down when they have been quick for a while.
 func TestAnswerTime(t *testing.T) {
 	var a answerTime
-	if a.bound() != 0 {
-		t.Errorf("bound = %v before any answer, want 0", a.bound())
-	}
+	check.Equal(t, a.bound(), 0, "the bound before any answer")
 	steps := []struct {
 		took        time.Duration
 		times       int
@@ -141,9 +137,7 @@ func TestAnswerTime(t *testing.T) {
 		for range s.times {
 			a.add(s.took)
 		}
-		if got := a.bound(); got < s.least || got > s.most {
-			t.Errorf("after %d answers in %v: bound = %v, want %v to %v", s.times, s.took, got, s.least, s.most)
-		}
+		check.Between(t, a.bound(), s.least, s.most, "the bound after %d answers in %v", s.times, s.took)
 	}
 }
 
@@ -209,9 +203,7 @@ func TestPatience(t *testing.T) {
 					if took := time.Since(begin); err == nil || took > tries.patience {
 						t.Fatalf("borrow = %v after %v, want an error within %v", err, took, tries.patience)
 					}
-					if pause := tries.failed(err); pause > lastRetry*3/2 {
-						t.Errorf("a pause of %v, want at most %v", pause, lastRetry*3/2)
-					}
+					check.AtMost(t, tries.failed(err), lastRetry*3/2, "the pause")
 				}
 				check.Equal(t, tries.patience, tt.want, "the next attempt has")
 			})

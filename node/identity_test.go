@@ -28,9 +28,7 @@ func TestSameServer(t *testing.T) {
 		owner := script.NewOwner("k", "me:1")
 		got := sendAndWait(b, owner.Acquire(lease, 1))
 		wantErr(t, "acquire", got, script.Unsent, "is the same server as a")
-		if !errors.Is(got.Err, ErrSameServer) {
-			t.Errorf("error: got %v, want ErrSameServer", got.Err)
-		}
+		check.Equal(t, errors.Is(got.Err, ErrSameServer), true, "%v is ErrSameServer", got.Err)
 		time.Sleep(time.Minute)
 		want(t, "acquire by the first", sendAndWait(a, owner.Acquire(lease, 1)), script.Done)
 		want(t, "acquire by the second", sendAndWait(b, owner.Acquire(lease, 1)), script.Unsent)
@@ -99,9 +97,7 @@ func TestAddressesMove(t *testing.T) {
 			}
 			time.Sleep(clock.Drift(lease) + 2*lastRetry)
 			for i, n := range nodes {
-				if got := n.isUp(); got != tt.wantUp[i] {
-					t.Errorf("m%d: up is %v (%v), want %v", i, got, n.Ready(), tt.wantUp[i])
-				}
+				check.Equal(t, n.isUp(), tt.wantUp[i], "m%d is up (%v)", i, n.Ready())
 			}
 		})
 	}
@@ -125,9 +121,7 @@ func TestStrangersAreNotKilled(t *testing.T) {
 		m.Restart()
 		time.Sleep(time.Minute)
 		want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
-		if got := killed.Load(); got > 0 {
-			t.Errorf("CLIENT KILL: got %d, want none", got)
-		}
+		check.Equal(t, killed.Load(), 0, "CLIENT KILL")
 	})
 }
 

@@ -93,12 +93,8 @@ func TestConnectionsThatDoNotClose(t *testing.T) {
 			}
 		}
 		wantErr(t, "then", sendAndWait(n, script.Inspect("k")), script.Unsent, "go on although their context has ended")
-		if got := dials.Load(); got > 1+mostLent {
-			t.Errorf("%d dials, want %d at most", got, 1+mostLent)
-		}
-		if got := closed(n); got > noticed {
-			t.Errorf("Close took %v, want %v at most", got, noticed)
-		}
+		check.AtMost(t, dials.Load(), 1+mostLent, "dials")
+		check.AtMost(t, closed(n), noticed, "Close took")
 		close(over)
 		synctest.Wait()
 		check.Equal(t, m.Connections(), 0, "connections")

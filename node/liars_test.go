@@ -167,15 +167,9 @@ func TestErrorsOfFunctionsOfTheCaller(t *testing.T) {
 				if !contains(got, what) || !contains(got, "vault: ") || !Heals(got) || Remedy(got) == "" {
 					t.Errorf("Ready: got %v, which heals: %v; want what the function said, and that it does", got, Heals(got))
 				}
-				if errors.Is(got, context.DeadlineExceeded) || errors.Is(got, context.Canceled) {
-					t.Errorf("%v matches the error of a context", got)
-				}
-				if late := errors.Is(got, ErrTimeout); late != (name == "no answer in time") {
-					t.Errorf("%v is a timeout: %v", got, late)
-				}
-				if f := probed(t.Context(), cfg); !contains(f.Err, "vault: ") {
-					t.Errorf("probe: got %v", f.Err)
-				}
+				check.Equal(t, errors.Is(got, context.DeadlineExceeded) || errors.Is(got, context.Canceled), false, "%v matches the error of a context", got)
+				check.Equal(t, errors.Is(got, ErrTimeout), name == "no answer in time", "%v is a timeout", got)
+				check.Says(t, probed(t.Context(), cfg).Err, "vault: ", "probe")
 			})
 		}
 	}

@@ -153,12 +153,8 @@ func TestSlowMaster(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			if grown := heap() - before; grown > 20<<20 {
-				t.Errorf("memory after %d s: %d MB more, want 20 at most", seconds, grown>>20)
-			}
-			if took, most := closed(n), time.Duration(tt.most)*timeout+2*tt.each; took > most {
-				t.Errorf("Close: took %v, want %v at most", took, most)
-			}
+			check.AtMost(t, heap()-before, 20<<20, "how much more memory it takes after %d s", seconds)
+			check.AtMost(t, closed(n), time.Duration(tt.most)*timeout+2*tt.each, "Close took")
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if done := l.by[script.Done]; done < tt.least {
@@ -167,9 +163,7 @@ func TestSlowMaster(t *testing.T) {
 			if most := time.Duration(2*tt.most)*timeout + tt.each; l.open > 0 || l.slowest > most {
 				t.Errorf("answers: the last after %v, and %d not at all; want all within %v", l.slowest, l.open, most)
 			}
-			if got := dialed.Load(); got > tt.most {
-				t.Errorf("connections: got %d, want %d at most", got, tt.most)
-			}
+			check.AtMost(t, dialed.Load(), tt.most, "connections")
 		})
 	}
 }

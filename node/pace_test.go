@@ -13,6 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -108,9 +109,7 @@ func TestConnectionsThatBreakAtOnce(t *testing.T) {
 				(*last.Load()).Close()
 				time.Sleep(30 * time.Second)
 				breaks.Store(false)
-				if got := dials.Load() - before; got < 40 || got > 100 {
-					t.Errorf("%d dials in half a minute, want about 60", got)
-				}
+				check.Between(t, dials.Load()-before, 40, 100, "dials in half a minute")
 				if messages {
 					log.want(t, run, "no subscription")
 				}

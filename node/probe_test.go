@@ -42,12 +42,8 @@ func TestProbe(t *testing.T) {
 		if len(f.Trips) != manyTrips || f.Trips[0] != 2*time.Millisecond || len(f.Scripts) != manyTrips || f.Sample.Scanned != 1 {
 			t.Errorf("trips %v, scripts %v, sample %+v", f.Trips, f.Scripts, f.Sample)
 		}
-		if took := time.Since(start); took < watchClock || took > 2*watchClock {
-			t.Errorf("it took %v, want %v or a little longer", took, watchClock)
-		}
-		if keys := m.Keys(); !slices.Equal(keys, []string{"other"}) {
-			t.Errorf("keys afterwards: %q, want the other one alone", keys)
-		}
+		check.Between(t, time.Since(start), watchClock, 2*watchClock, "it took")
+		check.Equal(t, strings.Join(m.Keys(), " "), "other", "keys afterwards")
 	})
 }
 
@@ -75,9 +71,7 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 			if !contains(f.Err, tt.text) || About(f.Err) != tt.about || f.Reached != tt.reached {
 				t.Errorf("Err = %v about %q, reached %v; want %q about %q, reached %v", f.Err, About(f.Err), f.Reached, tt.text, tt.about, tt.reached)
 			}
-			if took := time.Since(start); took > firstPatience {
-				t.Errorf("it took %v, want at most %v", took, firstPatience)
-			}
+			check.AtMost(t, time.Since(start), firstPatience, "it took")
 		})
 	}
 }
@@ -125,9 +119,7 @@ func TestProbeEndsWithItsContext(t *testing.T) {
 		if f.Err != context.DeadlineExceeded || time.Since(start) != time.Second || len(f.Scripts) == 0 {
 			t.Errorf("Err = %v after %v, %d scripts; want what was known after a second", f.Err, time.Since(start), len(f.Scripts))
 		}
-		if keys := m.Keys(); len(keys) > 0 {
-			t.Errorf("keys afterwards: %q", keys)
-		}
+		check.Equal(t, strings.Join(m.Keys(), " "), "", "keys afterwards")
 	})
 }
 
@@ -165,9 +157,8 @@ func TestProbeSeesForeignKeys(t *testing.T) {
 			{"HSET", "redlock_fence:{n}", "a", "b"},
 			{"SET", "redlock_fence:{m}", "17"},
 		} {
-			if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
-				t.Fatal(err)
-			}
+			_, err := conn.Do(words[0].(string), words[1:]...)
+			check.OK(t, err)
 		}
 		conn.Close()
 		s := probed(t.Context(), cfg).Sample
@@ -361,9 +352,7 @@ func TestRefuses(t *testing.T) {
 		{"WRONGTYPE Operation against a key holding the wrong kind of value", 0},
 	} {
 		for _, rule := range []string{"+hset", "~redlock_fence:*", "&redlock_wake:*"} {
-			if got, want := refuses(redis.Error(tt.said), rule), rule[0] == tt.rule; got != want {
-				t.Errorf("%q refuses %s: got %v, want %v", tt.said, rule, got, want)
-			}
+			check.Equal(t, refuses(redis.Error(tt.said), rule), rule[0] == tt.rule, "%q refuses %s", tt.said, rule)
 		}
 	}
 }
@@ -380,9 +369,7 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 		known := script.Traces("scratch", p.owners()...)
 		seen := map[string]bool{}
 		for _, trial := range p.trials(false) {
-			if a := run(t, conn, trial.cmd); a.Outcome != trial.want {
-				t.Errorf("%s: got %v (%v), want %v", trial.what, a.Outcome, a.Err, trial.want)
-			}
+			check.Equal(t, run(t, conn, trial.cmd).Outcome, trial.want, "%s", trial.what)
 			for _, key := range fleet.Master(0).Keys() {
 				seen[key] = true
 				if !slices.Contains(known, key) {
@@ -404,8 +391,6 @@ func TestProbeOfAFullPool(t *testing.T) {
 		if f.Err != nil || f.Channel != redis.ErrPoolExhausted || len(f.Trials) > 0 {
 			t.Errorf("Err = %v, Channel = %v, Trials = %v; want %v for the subscription alone", f.Err, f.Channel, f.Trials, redis.ErrPoolExhausted)
 		}
-		if keys := m.Keys(); len(keys) > 0 {
-			t.Errorf("keys afterwards: %q", keys)
-		}
+		check.Equal(t, strings.Join(m.Keys(), " "), "", "keys afterwards")
 	})
 }

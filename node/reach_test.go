@@ -171,9 +171,7 @@ func TestFirst(t *testing.T) {
 						t.Errorf("first: got %v, want the connection to %s", conn, want[0])
 					}
 				}
-				if !slices.Equal(open, want) {
-					t.Errorf("open connections: got %q, want %q", open, want)
-				}
+				check.Equal(t, strings.Join(open, " "), strings.Join(want, " "), "open connections")
 			})
 		})
 	}
@@ -244,13 +242,9 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 					time.Sleep(time.Minute)
 					wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "go on although their context has ended")
 				}
-				if got := closed(n); got > 2*timeout+noticed {
-					t.Errorf("Close: took %v, want at most %v", got, 2*timeout+noticed)
-				}
+				check.AtMost(t, closed(n), 2*timeout+noticed, "Close took")
 				check.Equal(t, asked.wait().times, 1, "answers")
-				if got := calls.Load(); got < 1 || got > mostLent {
-					t.Errorf("calls: got %d, want 1 to %d", got, mostLent)
-				}
+				check.Between(t, calls.Load(), 1, mostLent, "calls")
 				close(release)
 				own.Close()
 				cfg.Pool.Close()
@@ -333,9 +327,7 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 			want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Done)
 			m.Freeze()
 			send(n, script.Inspect("k"))
-			if got := closed(n); got > timeout {
-				t.Errorf("Close: took %v, want at most %v", got, timeout)
-			}
+			check.AtMost(t, closed(n), timeout, "Close took")
 			hangUp()
 			m.Thaw()
 			pool.Close()
@@ -366,9 +358,7 @@ func TestNoConnection(t *testing.T) {
 				why = "no connection from Dial, and no error"
 			}
 			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, why)
-			if facts := probed(t.Context(), cfg); !contains(facts.Err, why) {
-				t.Errorf("Probe: got %v, want %q", facts.Err, why)
-			}
+			check.Says(t, probed(t.Context(), cfg).Err, why, "Probe")
 		})
 	}
 }

@@ -52,9 +52,8 @@ func TestScriptsAreThereFirst(t *testing.T) {
 func loadScripts(t *testing.T, c redis.Conn, many int) {
 	t.Helper()
 	for _, words := range loads(t)[:many] {
-		if _, err := c.Do(words[0].(string), words[1:]...); err != nil {
-			t.Fatal(err)
-		}
+		_, err := c.Do(words[0].(string), words[1:]...)
+		check.OK(t, err)
 	}
 }
 
@@ -148,8 +147,6 @@ func TestScriptsAreAlwaysLost(t *testing.T) {
 				t.Fatalf("answered %v (%v) after %v, want NOSCRIPT within %v", got.Outcome, got.Err, got.after, 2*timeout)
 			}
 		}
-		if got := dialed.Load(); got > 40 {
-			t.Errorf("connections in 10 s: got %d, want 40 at most", got)
-		}
+		check.AtMost(t, dialed.Load(), 40, "connections in 10 s")
 	})
 }

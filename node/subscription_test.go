@@ -163,9 +163,7 @@ func TestWatch(t *testing.T) {
 		d.want(t, "after a restart", "freed k")
 		n.Unwatch("k")
 		synctest.Wait()
-		if got := publish(t, m, script.FreedChannel("k"), "0"); got != 0 {
-			t.Errorf("not watched any more: %d listen, as if Redisson's clients waited", got)
-		}
+		check.Equal(t, publish(t, m, script.FreedChannel("k"), "0"), 0, "who listens, when it is not watched any more")
 		d.want(t, "not watched any more")
 		n.Watch("k")
 		d.read()
@@ -198,9 +196,7 @@ func TestNoSubscriptionElsewhere(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			d.want(t, "while the name leads elsewhere")
 			log.want(t, 1, "no subscription", says)
-			if got := fleet.Master(1).Calls("INFO"); got < 10 || got > 40 {
-				t.Errorf("%d tries in 10s, want one each half second or so", got)
-			}
+			check.Between(t, fleet.Master(1).Calls("INFO"), 10, 40, "tries in 10 s")
 		})
 	}
 }

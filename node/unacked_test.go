@@ -48,9 +48,7 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 	s.add(&call{cmd: ownerNumber(0).Release(1, 0), number: 100})
 	list := s.takeAll()
 	for i, d := range list {
-		if want := fmt.Sprint("me:", (i+1)%100); d.cmd.Owner() != want {
-			t.Fatalf("debt %d: got that of %s, want %s", i, d.cmd.Owner(), want)
-		}
+		check.Equal(t, d.cmd.Owner(), fmt.Sprint("me:", (i+1)%100), "whose debt %d is", i)
 	}
 	if len(list) != 100 || s.len() != 0 {
 		t.Errorf("took %d and left %d, want 100 and none", len(list), s.len())
@@ -81,9 +79,7 @@ func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 		}
 		// It is looked at from time to time.
 		kept := lease + clock.Drift(lease)
-		if got, least, most := n.unackedCount(), int(kept/pause)-1, int((kept+lastRetry*3/2)/pause)+1; got < least || got > most {
-			t.Errorf("unacknowledged after three leases: got %d, want those of one, %d to %d", got, least, most)
-		}
+		check.Between(t, n.unackedCount(), int(kept/pause)-1, int((kept+lastRetry*3/2)/pause)+1, "unacknowledged after three leases")
 		time.Sleep(2 * lease)
 		check.Equal(t, n.unackedCount(), 0, "unacknowledged")
 		m.Restart()
@@ -128,9 +124,7 @@ func TestReleaseOfAnEntrantInFlightIsKept(t *testing.T) {
 	var owed unackedReleases
 	owed.noteInFlight([]call{{cmd: x.Release(5, 1).Entering(y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
 	owed.add(&call{cmd: y.Release(6, 1), number: 9})
-	if !owed.byOwner[y.ID].mayStillRun {
-		t.Error("the release of the owner that was to be entered expires")
-	}
+	check.Equal(t, owed.byOwner[y.ID].mayStillRun, true, "the release of the owner that was to be entered is kept")
 }
 
 // What an earlier release undoes may still run, so the later one that is kept instead does not expire.
@@ -170,9 +164,7 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 		if unsent < 290 {
 			t.Errorf("acquires Unsent: got %d of 300, want nearly all", unsent)
 		}
-		if got := n.unackedCount(); got > 5 {
-			t.Errorf("unacknowledged: got %d, want few", got)
-		}
+		check.AtMost(t, n.unackedCount(), 5, "unacknowledged")
 		hung.Store(false)
 		waitUntil(t, 2*time.Second, n.isUp)
 		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:x").Acquire(lease, 1)), script.Done)

@@ -38,6 +38,14 @@ func AtMost[T cmp.Ordered](t testing.TB, got, most T, what string, args ...any) 
 	}
 }
 
+// Between wants got to be from least to most, and says what it is if not.
+func Between[T cmp.Ordered](t testing.TB, got, least, most T, what string, args ...any) {
+	if got < least || got > most {
+		t.Helper()
+		t.Errorf("%s: got %v, want %v to %v", fmt.Sprintf(what, args...), got, least, most)
+	}
+}
+
 // shown quotes a text.
 func shown(v any) string {
 	if text, ok := v.(string); ok {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
 )
 
 // counting returns a script with an account of what it does: how many commands of Redis it carries out, and
@@ -77,15 +79,11 @@ func TestStepLooksAtFewOfTheDead(t *testing.T) {
 				t.Errorf("%s: %+v after %d commands with %d words, want %v, and 140 commands at most", what, a, commands, words, outcome)
 			}
 			now := len(h.m.ZSet("redlock_wait:{k}"))
-			if left-now > 64 {
-				t.Errorf("%s: %d of %d left the queue, want 64 at most", what, left-now, left)
-			}
+			check.AtMost(t, left-now, 64, "%s: who left the queue", what)
 			left = now
 		}
 		step("release", NewOwner("k", id("x:r0")).Release(1, 0), Done)
-		if holder := h.m.Holder("k"); holder != "" {
-			t.Errorf("after it %q has the lock, want nobody", holder)
-		}
+		check.Equal(t, h.m.Holder("k"), "", "who has the lock after it")
 		step("try", NewOwner("k", id("y:r1")).Acquire(lease, 1), Refused)
 		step("reader", NewReader("k", id("y:r2")).Acquire(lease, 1), Refused)
 		for asks := 0; left > 1; asks++ {
@@ -94,9 +92,7 @@ func TestStepLooksAtFewOfTheDead(t *testing.T) {
 			}
 			step("a later waiter", NewOwner("k", id("c:r1")).AcquireOrRegister(lease, asked(20)), Refused)
 		}
-		if got, want := post.take(), id("a:r1 1 50 k"); len(got) != 1 || got[0] != want {
-			t.Errorf("published %q, want %q: the first has it", got, want)
-		}
+		check.Equal(t, strings.Join(post.take(), ", "), id("a:r1 1 50 k"), "published: the first has it")
 	})
 }
 
@@ -126,15 +122,9 @@ func TestManyReaders(t *testing.T) {
 			h.run(reader(fmt.Sprint("a:r", 10+i)).AcquireOrRegister(lease, asked(10+i)))
 		}
 		h.run(NewOwner("k", id("x:r0")).Release(5, 0))
-		if got := len(post.take()); got != 32 {
-			t.Errorf("%d readers were told, want 32", got)
-		}
-		if got := h.run(reader("a:r49").AcquireOrRegister(lease, asked(49))); got.Outcome != Done {
-			t.Errorf("the next ask: answered %+v, want Done", got)
-		}
-		if got := len(post.take()); got != 7 {
-			t.Errorf("%d more readers were told, want 7", got)
-		}
+		check.Equal(t, len(post.take()), 32, "readers that were told")
+		check.Equal(t, h.run(reader("a:r49").AcquireOrRegister(lease, asked(49))).Outcome, Done, "the next ask")
+		check.Equal(t, len(post.take()), 7, "more of them")
 	})
 }
 

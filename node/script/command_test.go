@@ -163,9 +163,8 @@ func TestNoDecoderTakesWhatIsNoToken(t *testing.T) {
 				t.Errorf("%s: %d is decoded as %+v", name, token, got)
 			}
 		}
-		if _, ok := Prefix("").DecodeHandOff(fmt.Sprintf(id("me:r1 1 %d k"), token)); ok != (token <= MaxToken) {
-			t.Errorf("a hand-off with %d is taken: %v", token, ok)
-		}
+		_, ok := Prefix("").DecodeHandOff(fmt.Sprintf(id("me:r1 1 %d k"), token))
+		check.Equal(t, ok, token <= MaxToken, "a hand-off with %d is taken", token)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestPrefix: a key leads back to its name, and that of a client with another prefix to none. What masters publish
@@ -31,9 +33,7 @@ func TestPrefix(t *testing.T) {
 				}
 			}
 		}
-		if got, want := p.Key(Slots("x")), Slots(string(p)+"x"); got != want {
-			t.Errorf("%q: the slots of x are at %q, want %q", p, got, want)
-		}
+		check.Equal(t, p.Key(Slots("x")), Slots(string(p)+"x"), "%q: the slots of x", p)
 	}
 }
 
@@ -53,9 +53,7 @@ func TestTypeOf(t *testing.T) {
 		"redlock_sets":               "string",
 		"redlock_sets:da39a3ee":      "zset",
 	} {
-		if got := TypeOf(key); got != want {
-			t.Errorf("TypeOf(%q) = %q, want %q", key, got, want)
-		}
+		check.Equal(t, TypeOf(key), want, "TypeOf(%q)", key)
 	}
 }
 
@@ -64,9 +62,7 @@ func TestTraces(t *testing.T) {
 	for _, name := range []string{"n", "{n}", "a}b"} {
 		traces := append(Traces(name, "me:r1"), Traces(SlotKey(name, 0), "me:r1")...)
 		families := Families(name, "")
-		if len(families)+len(RecordFamilies()) != len(prefixes)+1 {
-			t.Errorf("%d families, want one for the lock and one for each of %q", len(families), prefixes)
-		}
+		check.Equal(t, len(families)+len(RecordFamilies()), len(prefixes)+1, "families: of the lock, and of each of %q", prefixes)
 		for pattern, key := range families {
 			if !slices.ContainsFunc(traces, func(trace string) bool { return strings.HasPrefix(trace, key) }) {
 				t.Errorf("Traces(%q) = %v, which has nothing of %s", name, traces, pattern)
@@ -107,13 +103,9 @@ func TestSlotOf(t *testing.T) {
 		if got, n := SlotOf(Slots(name)); got != name || n != -1 {
 			t.Errorf("SlotOf(%q) = %q, %d, want %q, -1", Slots(name), got, n, name)
 		}
-		if got := FreedKey(Slots(name), "7"); got != SlotKey(name, 7) {
-			t.Errorf("FreedKey = %q, want slot 7 of %q", got, name)
-		}
+		check.Equal(t, FreedKey(Slots(name), "7"), SlotKey(name, 7), "FreedKey of %q", name)
 		for _, message := range []string{"", "x", "-1", "07", "1000", "7:7"} {
-			if got := FreedKey(Slots(name), message); got != Slots(name) {
-				t.Errorf("FreedKey of %q with %q = %q, want none of a slot", name, message, got)
-			}
+			check.Equal(t, FreedKey(Slots(name), message), Slots(name), "FreedKey of %q with %q", name, message)
 		}
 	}
 	for _, key := range []string{"", "a", "redlock_slot:", "redlock_slot:7", "redlock_slot:{}:7", "redlock_slot:a:7", "redlock_slot:{a}", "redlock_slot:{a}:07", "redlock_slot:{a}:1000", "redlock_slots:{a}:7"} {
@@ -121,7 +113,5 @@ func TestSlotOf(t *testing.T) {
 			t.Errorf("SlotOf(%q) = %q, %d, want none", key, name, slot)
 		}
 	}
-	if got := FreedKey("a", "7"); got != "a" {
-		t.Errorf("FreedKey of a lock = %q", got)
-	}
+	check.Equal(t, FreedKey("a", "7"), "a", "FreedKey of a lock")
 }

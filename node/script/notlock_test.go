@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // alien is what somebody else keeps under the key of a lock, and how its error tells of it.
@@ -138,9 +140,7 @@ func TestSpoiltKeys(t *testing.T) {
 						t.Errorf("%v, then %s: got %+v, want an error with %q", tt.spoil, sent(cmd), got, tt.fails)
 					}
 				}
-				if after := contents(h)[key]; after != before {
-					t.Errorf("%s: %v became %q", sent(cmd), tt.spoil, after)
-				}
+				check.Equal(t, contents(h)[key], before, "%s: what became of %v", sent(cmd), tt.spoil)
 			})
 		}
 	}
@@ -166,9 +166,7 @@ func TestOwners(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
 				h.m.HSet("k", field, "1")
 				got := h.run(Inspect("k"))
-				if held := got.Outcome == Done && got.Holder == field; held != want {
-					t.Errorf("a hash with this field is a lock: got %v (%v), want %v", held, got.Err, want)
-				}
+				check.Equal(t, got.Outcome == Done && got.Holder == field, want, "a hash with this field is a lock (%v)", got.Err)
 			})
 		})
 	}

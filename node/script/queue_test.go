@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestWhatIsNoEntry: what stands in a queue and is no entry of a client's does not make a release fail, also where
@@ -61,9 +63,7 @@ func TestCountersOutliveLeases(t *testing.T) {
 						h.run(cmd)
 					}
 				}
-				if left := h.m.TTL("redlock_fence:{k}"); left < lease+time.Hour || left > lease+2*time.Hour {
-					t.Errorf("the counter is kept for %v, want an hour more than %v", left, lease)
-				}
+				check.Between(t, h.m.TTL("redlock_fence:{k}"), lease+time.Hour, lease+2*time.Hour, "the counter is kept for")
 			})
 		})
 	}
@@ -86,9 +86,7 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 					h.run(writer("x:r0").Acquire(lease, 5))
 					h.run(o.AcquireOrRegister(lease, entry))
 					h.m.Fill(true)
-					if got := h.run(cmd); got.Outcome != Refused {
-						t.Errorf("answered %+v, want Refused", got)
-					}
+					check.Equal(t, h.run(cmd).Outcome, Refused, "answered")
 					h.m.Fill(false)
 					var want []string
 					if cmd.next != "" {
@@ -122,9 +120,7 @@ func TestStrayHandOff(t *testing.T) {
 			if !ok || got != want {
 				t.Errorf("DecodeHandOff(%q) = %+v, %v, want %+v", message, got, ok, want)
 			}
-			if a := h.run(ReleaseOfAny(got.Key, got.Owner)); a.Outcome != Done {
-				t.Errorf("release of %+v: answered %+v, want Done", got, a)
-			}
+			check.Equal(t, h.run(ReleaseOfAny(got.Key, got.Owner)).Outcome, Done, "release of %+v", got)
 		})
 	}
 }
@@ -152,12 +148,8 @@ func TestSlotFreed(t *testing.T) {
 				post := h.subscribe(FreedChannel(Slots("a{b}")))
 				h.run(holder(0).Acquire(lease, 49))
 				tt.free(h)
-				if got := post.take(); !slices.Equal(got, tt.hints) {
-					t.Errorf("published %q, want %q", got, tt.hints)
-				}
-				if held := h.m.Holder(slot) != ""; held != (tt.hints == nil) {
-					t.Errorf("the slot is held: %v", held)
-				}
+				check.Equal(t, strings.Join(post.take(), " "), strings.Join(tt.hints, " "), "published")
+				check.Equal(t, h.m.Holder(slot) != "", tt.hints == nil, "the slot is held")
 			})
 		})
 	}

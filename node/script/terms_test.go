@@ -35,9 +35,7 @@ func TestUses(t *testing.T) {
 			}
 		}
 		do(LookAtUses())
-		if keys := m.Keys(); len(keys) > 0 {
-			t.Errorf("a look leaves %q", keys)
-		}
+		check.Equal(t, strings.Join(m.Keys(), " "), "", "keys while nobody uses the master")
 		do(PublishTerms("A", terms("a").Text(), 5*time.Second, time.Time{}, true))
 		do(PublishTerms("B", terms("b").Text(), time.Minute, time.Time{}, true), "a A")
 		do(LookAtUses(), "a A") // it is not alone, and has published nothing
@@ -50,9 +48,7 @@ func TestUses(t *testing.T) {
 		do(PublishTerms("A", terms("b").Text(), time.Minute, time.Time{}, false))
 		do(LookAtUses(), "b A") // nobody has those of before
 		do(Withdraw("A"))
-		if keys := m.Keys(); len(keys) > 0 {
-			t.Errorf("when nobody uses the master, there is %q", keys)
-		}
+		check.Equal(t, strings.Join(m.Keys(), " "), "", "keys while nobody uses the master")
 		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, false))
 		time.Sleep(50 * time.Second)
 		do(PublishTerms("B", terms("a").Text(), 20*time.Second, time.Time{}, false))
@@ -85,13 +81,10 @@ func TestUses(t *testing.T) {
 		do(LookAtUses(), "a A")
 		for i := range 100 {
 			words := PublishTerms(fmt.Sprint("many", i), terms(fmt.Sprint(i)).Text(), time.Minute, time.Time{}, false).Words(nil, false)
-			if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
-				t.Fatal(err)
-			}
+			_, err := conn.Do(words[0].(string), words[1:]...)
+			check.OK(t, err)
 		}
-		if n := strings.Count(m.Get(setsKey), "\n"); n != 64 {
-			t.Errorf("the master keeps %d uses, want 64", n)
-		}
+		check.Equal(t, strings.Count(m.Get(setsKey), "\n"), 64, "uses that the master keeps")
 	})
 }
 
@@ -130,11 +123,9 @@ func TestReadRecord(t *testing.T) {
 		`{"since":"now"}`:                                                          false,
 		`what`:                                                                     false,
 	} {
-		if _, ok := ReadRecord([]byte(text)); ok != want {
-			t.Errorf("ReadRecord(%s): ok = %v, want %v", text, ok, want)
-		}
+		_, ok := ReadRecord([]byte(text))
+		check.Equal(t, ok, want, "ReadRecord(%s) is one", text)
 	}
-	if _, ok := ReadRecord(nil); ok {
-		t.Error("ReadRecord(nil): ok = true")
-	}
+	_, ok := ReadRecord(nil)
+	check.Equal(t, ok, false, "ReadRecord(nil) is one")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -118,9 +119,7 @@ func (w *walk) check(step int) {
 	all := maps.Clone(got)
 	maps.Copy(all, want)
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if got[key] != want[key] {
-			t.Errorf("%s: %s is %s, want %s", did, key, got[key], want[key])
-		}
+		check.Equal(t, got[key], want[key], "%s: %s", did, key)
 	}
 	for channel, post := range w.posts {
 		if got := post.take(); !slices.Equal(got, w.expect[channel]) {

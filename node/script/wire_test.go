@@ -49,9 +49,7 @@ func TestWirePage(t *testing.T) {
 	_, list, _ := strings.Cut(page, "\n## Scripts\n")
 	for _, name := range scripts(t) {
 		isWhole := strings.Contains(text(name), "KEYS[1]") || strings.Contains(text(name), "ARGV[1]") // not a part of others
-		if isWhole != strings.Contains(list, "`"+name+"`") {
-			t.Errorf("the page has %s: %v, want %v", name, !isWhole, isWhole)
-		}
+		check.Equal(t, strings.Contains(list, "`"+name+"`"), isWhole, "the page has %s", name)
 	}
 }
 
