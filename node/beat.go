@@ -83,7 +83,7 @@ func (n *Node) beat(l *link) {
 	defer n.mu.Unlock()
 	pause := heartbeat
 	switch {
-	case n.link != l || l.err != nil || n.closing:
+	case n.link != l || l.err() != nil || n.closing:
 		return
 	case n.state == down:
 		l.beat.Reset(heartbeat) // it has yet to answer what it was sent

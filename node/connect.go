@@ -52,10 +52,10 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 		return nil, err
 	}
 	l := &link{wire: w}
-	l.whole, l.end = context.WithCancel(context.Background())
-	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
+	l.ctx, l.giveUp = context.WithCancelCause(n.ctx)
+	context.AfterFunc(l.ctx, l.sever)
 	if err := n.handshake(l); err != nil {
-		l.unhook()
+		l.giveUp(err)
 		l.close()
 		n.cfg.Registry.left(n, l.id.run)
 		return nil, n.normalize(err)
@@ -71,14 +71,6 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	l.beat = time.AfterFunc(n.firstBeatLocked(), func() { n.beat(l) })
 	n.mu.Unlock()
 	return l, nil
-}
-
-// cutOff breaks the connection when the node closes and has waited for long enough.
-func (n *Node) cutOff(l *link) {
-	n.mu.Lock()
-	l.giveUpLocked(ErrClosed)
-	n.mu.Unlock()
-	l.sever()
 }
 
 // goDown answers everything that waits for a connection, unless there is one.
@@ -125,15 +117,14 @@ func (n *Node) logDownLocked(err error) {
 // connection ended.
 func (n *Node) serve(l *link) (wasUp bool, err error) {
 	readerDone := make(chan struct{})
-	// Goroutines: the reader, which serve waits for. It ends when the connection fails or is severed.
+	// Goroutines: the reader, which serve waits for. It ends when the connection fails or is given up.
 	go func() {
 		defer close(readerDone)
 		n.read(l)
 	}()
 	n.write(l)
-	l.sever()
+	l.giveUp(ErrClosed) // or it was before
 	<-readerDone
-	l.unhook()
 	l.close()
 	n.cfg.Registry.left(n, l.id.run)
 
@@ -141,7 +132,7 @@ func (n *Node) serve(l *link) (wasUp bool, err error) {
 	n.link = nil
 	n.roundTrip.Store(0)
 	if wasUp = n.state == up; wasUp {
-		n.state, n.reason = connecting, l.err
+		n.state, n.reason = connecting, l.err()
 	}
 	if n.closing {
 		n.cancel() // there will be no other connection
@@ -155,10 +146,10 @@ func (n *Node) serve(l *link) (wasUp bool, err error) {
 	for _, c := range l.resends.drain() {
 		n.unacked.keep(c)
 	}
-	due := n.abandonLocked(nil, lost, script.Answer{Outcome: script.Unknown, Err: l.err})
+	due := n.abandonLocked(nil, lost, script.Answer{Outcome: script.Unknown, Err: l.err()})
 	n.mu.Unlock()
 	n.deliver(due)
-	return wasUp, l.err
+	return wasUp, l.err()
 }
 
 // Attempts to connect begin with these times.

@@ -33,20 +33,15 @@ type link struct {
 	timerSet   bool
 	timerDue   clock.Instant // when it is to run
 	ranLate    bool          // it ran much later when it did last
-	err        error         // why the connection is given up: nothing more is written or read
-	unhook     func() bool   // from the end of the node's context
 
-	whole context.Context // ends when err is set
-	end   func()          // ends it
+	// ctx ends when the connection is given up, for the first reason that giveUp is told, or with the node's: then the
+	// connection is broken, and nothing more is written or read.
+	ctx    context.Context
+	giveUp context.CancelCauseFunc
 }
 
-// giveUpLocked gives the connection up. Node.mu must be held.
-func (l *link) giveUpLocked(err error) {
-	if l.err == nil {
-		l.err = err
-		l.end()
-	}
-}
+// err is why the connection is given up.
+func (l *link) err() error { return context.Cause(l.ctx) }
 
 // hopeless is how many times Config.Timeout an answer may take: a master that is that late is as good as
 // gone.
@@ -76,12 +71,11 @@ func (n *Node) timeOutCalls(l *link) {
 		return
 	}
 	due, next := n.dropStaleLocked(nil, now, n.cfg.Timeout)
-	failed := false
 	if calls := l.inFlight.all(); len(calls) > 0 {
 		oldest := now.Sub(calls[0].sent)
 		if !starved && !again {
-			if failed = oldest >= hopeless*n.cfg.Timeout; failed {
-				l.giveUpLocked(ErrTimeout)
+			if oldest >= hopeless*n.cfg.Timeout {
+				l.giveUp(ErrTimeout)
 				n.pace.hopeless()
 			}
 			if silent := l.silent(now); silent >= n.cfg.Timeout {
@@ -100,14 +94,11 @@ func (n *Node) timeOutCalls(l *link) {
 		}
 	}
 	l.timerSet = false
-	if !failed && l.inFlight.len()+n.queue.len() > 0 {
+	if l.err() == nil && l.inFlight.len()+n.queue.len() > 0 {
 		n.setTimerLocked(l, next)
 	}
 	n.mu.Unlock()
 	n.deliver(due)
-	if failed {
-		l.sever()
-	}
 }
 
 // silent returns for how long the master has not answered, while it should.

@@ -92,11 +92,11 @@ type Node struct {
 // New starts to connect to a master, in the background.
 func New(cfg Config) *Node {
 	cfg.Registry = cmp.Or(cfg.Registry, new(Registry))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	n := &Node{
 		cfg:    cfg,
 		ctx:    ctx,
-		cancel: cancel,
+		cancel: func() { cancel(ErrClosed) },
 		wake:   make(chan struct{}, 1),
 		reason: errConnecting,
 	}

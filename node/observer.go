@@ -93,8 +93,8 @@ func (n *Node) workingLocked() (*link, error) {
 	switch {
 	case n.state != up:
 		return nil, n.reason
-	case n.link.err != nil:
-		return nil, n.link.err
+	case n.link.err() != nil:
+		return nil, n.link.err()
 	}
 	return n.link, nil
 }

@@ -19,12 +19,11 @@ func (n *Node) read(l *link) {
 		reply, err := l.receive() // timeOutCalls bounds the wait
 		n.mu.Lock()
 		due = n.receiveLocked(l, due[:0], reply, err)
-		over := l.err != nil
+		over := l.err() != nil
 		n.mu.Unlock()
 		n.deliver(due)
 		clear(due) // so that it keeps nothing alive
 		if over {
-			l.sever() // whoever is held up by writing to it, since nobody reads
 			return
 		}
 	}
@@ -42,11 +41,11 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		reply, err = refusal, refusal
 	}
 	if err != nil && !refused {
-		l.giveUpLocked(normalize(err))
+		l.giveUp(normalize(err))
 		return due
 	}
 	if l.inFlight.len() == 0 {
-		l.giveUpLocked(errors.New("unexpected reply: " + quote.Value(reply)))
+		l.giveUp(errors.New("unexpected reply: " + quote.Value(reply)))
 		return due
 	}
 	l.lastAnswer = clock.Now()
@@ -83,7 +82,7 @@ func (n *Node) refusedLocked(l *link, refusal redis.Error) {
 	if refusal == "" || !cannotServe(refusal) {
 		return
 	}
-	l.giveUpLocked(refusal)
+	l.giveUp(refusal)
 	if strings.HasPrefix(string(refusal), "READONLY") {
 		n.replicaRun = l.id.run
 	}
@@ -95,7 +94,7 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 	switch {
 	case c.cmd == ping && refusal == "":
 		if why := checkPong(reply); why != nil {
-			l.giveUpLocked(why)
+			l.giveUp(why)
 		}
 	case c.cmd == askTime:
 		return n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
@@ -103,11 +102,11 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 		switch now := identify(reply); {
 		case now.replica():
 			n.replicaRun = l.id.run
-			l.giveUpLocked(ErrReplica)
+			l.giveUp(ErrReplica)
 		case l.id.role == "" && now.role != "": // INFO was refused, and is permitted now
-			l.giveUpLocked(errTold)
+			l.giveUp(errTold)
 		case now.promoted && now.history != l.id.history:
-			l.giveUpLocked(errPromoted)
+			l.giveUp(errPromoted)
 		}
 	}
 	return due

@@ -135,12 +135,12 @@ var errOther = errors.New("leads to another server than the connection for comma
 // serve subscribes, and delivers what is published until the connection breaks or l does, that for commands. since is when
 // the master accepted the subscription, zero if it did not.
 func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, err error) {
-	w, err := s.n.borrow(l.whole, patience)
+	w, err := s.n.borrow(l.ctx, patience)
 	if err != nil {
 		return since, err
 	}
 	defer w.close()
-	defer context.AfterFunc(l.whole, w.sever)() // also while it is written to
+	defer context.AfterFunc(l.ctx, w.sever)() // also while it is written to
 	replies, err := w.ask(split("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))...)
 	if err != nil {
 		return since, s.n.normalize(err)
@@ -266,7 +266,7 @@ func (s *subscription) deliver(l *link, payload string) {
 		return
 	}
 	s.n.mu.Lock()
-	counts := s.n.link == l && l.err == nil && l.guardLeft() <= 0 && !s.n.clockCheck.unsteady()
+	counts := s.n.link == l && l.err() == nil && l.guardLeft() <= 0 && !s.n.clockCheck.unsteady()
 	s.n.mu.Unlock()
 	if counts {
 		s.to.HandedOff(s.n.cfg.Index, h)

@@ -257,7 +257,7 @@ func TestHandOffAfterTheConnection(t *testing.T) {
 
 		n.mu.Lock()
 		now := n.link
-		now.giveUpLocked(ErrReplica)
+		now.giveUp(ErrReplica)
 		n.mu.Unlock()
 		n.subscription.deliver(now, message)
 		if got := d.read(); slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "handed off") }) {

@@ -26,7 +26,7 @@ func (n *Node) write(l *link) {
 		case <-n.wake:
 			// Callers who are about to send come first: what they send shares the flush.
 			runtime.Gosched()
-		case <-l.whole.Done():
+		case <-l.ctx.Done():
 		}
 	}
 }
@@ -54,14 +54,14 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 	defer n.mu.Unlock()
 	clear(last)
 	batch = last[:0]
-	if l.err == nil {
+	if l.err() == nil {
 		due = n.comeUpLocked(l)
 		n.endGuardLocked(l)
 		batch, due = n.fillBatchLocked(l, batch, due)
 	}
-	beat := l.beatDue && l.err == nil && !n.closing
+	beat := l.beatDue && l.err() == nil && !n.closing
 	if len(batch) == 0 && !beat {
-		return batch, due, l.err != nil || n.closing && l.inFlight.len() == 0
+		return batch, due, l.err() != nil || n.closing && l.inFlight.len() == 0
 	}
 	now := clock.Now()
 	if beat || now.Sub(l.checked) >= heartbeat {
