@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/check"
+	memory "example.com/redlock/internal/link"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -131,13 +131,9 @@ func TestFirst(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(tt.patience, cancel)
-				var open []string
-				var mu sync.Mutex
+				made := make(chan net.Conn, mostAddresses)
 				connect := func(ctx context.Context, address string) (net.Conn, error) {
-					takes, err := time.ParseDuration(address[:len(address)-1])
-					if err != nil {
-						t.Error(err)
-					}
+					takes, _ := time.ParseDuration(address[:len(address)-1])
 					select {
 					case <-time.After(takes):
 					case <-time.After(tcpTimeout):
@@ -148,14 +144,9 @@ func TestFirst(t *testing.T) {
 					if address[len(address)-1] == '-' {
 						return nil, refused
 					}
-					mu.Lock()
-					defer mu.Unlock()
-					open = append(open, address)
-					return &closingConn{closed: func() {
-						mu.Lock()
-						defer mu.Unlock()
-						open = slices.DeleteFunc(open, func(a string) bool { return a == address })
-					}, address: address}, nil
+					l := memory.New(memory.Addr(address), 0, nil)
+					made <- &l.Client
+					return &l.Client, nil
 				}
 				addresses := strings.Fields(tt.addresses)
 				begin := time.Now()
@@ -164,27 +155,22 @@ func TestFirst(t *testing.T) {
 					t.Errorf("first: got error %v, want %v", err, tt.err)
 				}
 				check.Equal(t, time.Since(begin), tt.after, "took")
-				var want []string
-				if tt.want >= 0 {
-					want = addresses[tt.want : tt.want+1]
-					if conn == nil || conn.(*closingConn).address != want[0] {
-						t.Errorf("first: got %v, want the connection to %s", conn, want[0])
+				close(made)
+				var open []net.Conn
+				for c := range made {
+					if c.SetDeadline(time.Time{}) == nil {
+						open = append(open, c)
 					}
 				}
-				check.Equal(t, strings.Join(open, " "), strings.Join(want, " "), "open connections")
+				if tt.want < 0 {
+					check.Equal(t, len(open), 0, "open connections")
+				} else if len(open) != 1 || open[0] != conn || conn.RemoteAddr().String() != addresses[tt.want] {
+					t.Errorf("first: got %v, of %v that are open; want the connection to %s alone", conn, open, addresses[tt.want])
+				}
 			})
 		})
 	}
 }
-
-// closingConn says when it is closed.
-type closingConn struct {
-	net.Conn
-	address string
-	closed  func()
-}
-
-func (c *closingConn) Close() error { c.closed(); return nil }
 
 // TestLookUp: a few addresses of a name are tried, IPv4 at the second place at the latest if the first is IPv6. An address is
 // none to look up, and keeps its zone.
@@ -361,4 +347,89 @@ func TestNoConnection(t *testing.T) {
 			check.Says(t, probed(t.Context(), cfg).Err, why, "Probe")
 		})
 	}
+}
+
+// TestASubscriptionIsNotWaitedFor: a connection for messages that is being made, beside a Dial that was left behind, keeps
+// nobody from making another one for commands.
+func TestASubscriptionIsNotWaitedFor(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var dials atomic.Int32
+		over := make(chan struct{})
+		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+			switch dials.Add(1) {
+			case 1:
+				<-over
+			case 3:
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return m.Dial(context.Background())
+		})
+		n := start(t, cfg)
+		time.Sleep(5 * time.Second)
+		n.Subscribe("a", new(recorder))
+		synctest.Wait()
+		check.Equal(t, dials.Load(), 3, "dials")
+		m.KillClients()
+		synctest.Wait()
+		waitUntil(t, time.Second, n.isUp)
+		close(over)
+	})
+}
+
+// TestDialWithBoth: a connection that Dial returns together with an error is closed.
+func TestDialWithBoth(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, _ := m.Dial(ctx)
+			return conn, errors.New("the proxy refuses")
+		})
+		n := start(t, cfg)
+		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "the proxy refuses")
+		check.Equal(t, m.Connections(), 0, "connections")
+		cfg.Pool = dialing(t, func(context.Context, string, string) (net.Conn, error) {
+			return (*net.TCPConn)(nil), errors.New("nothing listens")
+		})
+		wantErr(t, "inspect", sendAndWait(start(t, cfg), script.Inspect("k")), script.Unsent, "nothing listens")
+	})
+}
+
+// lingeringConn is a connection whose Close takes until over.
+type lingeringConn struct {
+	net.Conn
+	over chan struct{}
+}
+
+func (c *lingeringConn) Close() error {
+	<-c.over
+	return c.Conn.Close()
+}
+
+// TestConnectionsThatDoNotClose: they are left behind as a Dial is, and hold up neither those who send nor Close.
+func TestConnectionsThatDoNotClose(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		over := make(chan struct{})
+		var dials atomic.Int32
+		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+			dials.Add(1)
+			conn, err := m.Dial(ctx)
+			return &lingeringConn{conn, over}, err
+		})
+		n := started(t, cfg)
+		m.KillClients()
+		time.Sleep(time.Second)
+		want(t, "over the next connection", sendAndWait(n, script.Inspect("k")), script.Done)
+		for range 10 {
+			m.KillClients()
+			time.Sleep(time.Second)
+			check.Equal(t, sendAndWait(n, script.Inspect("k")).after, 0, "answered after")
+		}
+		wantErr(t, "then", sendAndWait(n, script.Inspect("k")), script.Unsent, "go on although their context has ended")
+		check.AtMost(t, dials.Load(), 1+mostLent, "dials")
+		check.AtMost(t, closed(n), noticed, "Close took")
+		close(over)
+		synctest.Wait()
+		check.Equal(t, m.Connections(), 0, "connections")
+		check.Equal(t, n.lending.Load(), 0, "calls that are under way")
+	})
 }
