@@ -167,3 +167,31 @@ func TestSlowMaster(t *testing.T) {
 		})
 	}
 }
+
+// TestTwoTimeoutsAtMost: what waited for its turn, and then for another connection, is answered as soon as anything else.
+func TestTwoTimeoutsAtMost(t *testing.T) {
+	for name, breaks := range map[string]time.Duration{
+		"it has waited for long when the master is up": timeout * 9 / 10,
+		"and soon after": timeout / 5,
+	} {
+		subtestWithNode(t, name, func(t *testing.T, m *redlocktest.Master, n *Node) {
+			n.mu.Lock()
+			n.pace.window = 1
+			n.mu.Unlock()
+			m.Freeze()
+			send(n, script.Inspect("k"))
+			time.Sleep(time.Millisecond)
+			send(n, script.Inspect("k"))
+			waits := send(n, script.Inspect("k"))
+			time.Sleep(breaks)
+			m.KillClients()
+			m.Thaw()
+			m.Delay(timeout / 8) // a handshake takes four of these
+			waitUntil(t, timeout, n.isUp)
+			m.Delay(timeout * 9 / 20)
+			got := waits.wait()
+			wantErr(t, "what waits", got, script.Unsent, ErrBehind.Error())
+			check.AtMost(t, got.after, 2*timeout, "answered after")
+		})
+	}
+}

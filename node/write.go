@@ -93,6 +93,9 @@ func (n *Node) comeUpLocked(l *link) (due []delivery) {
 		n.forgot = false
 		due = n.observedLocked(nil, Observer.Doubted)
 	}
+	// Some have waited since before the connection broke.
+	due, next := n.dropStaleLocked(due, clock.Now(), n.cfg.Timeout)
+	n.setTimerLocked(l, next)
 	return due
 }
 
