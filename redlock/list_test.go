@@ -26,11 +26,12 @@ func TestList(t *testing.T) {
 		for range 2 {
 			lock(t, t.Context(), api, "orders:3", redlock.Shared())
 			acquire(t, api, "orders:1", 3)
-			acquire(t, api, "orders:{s}", 3)
+			acquire(t, api, "orders:{s}", 2)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go c.Lock(ctx, "orders:1")
+		go c.Lock(ctx, "orders:{s}", redlock.Permits(2)) // waits for both
 		unlock(t, lock(t, t.Context(), api, "orders:free"))
 		lock(t, t.Context(), api, "invoices:1")
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
@@ -62,7 +63,7 @@ func TestList(t *testing.T) {
 			"orders:java false true " + someone + " 1 0s 0 0 0 3",
 			"orders:minority false false  1 0s 0 0 0 1",
 			"orders:{2} false true api 2 5s 0 0 0 3",
-			"orders:{s} true true  0 0s 0 2 0 3",
+			"orders:{s} true true  0 0s 0 2 1 3",
 		}
 		expectLines(t, "List", got, want)
 		for _, limit := range []int{math.MaxInt, math.MaxInt / 8} {

@@ -35,7 +35,7 @@ type Listed struct {
 	Token     int64               // fencing token
 	Readers   int                 // that have it
 	Slots     int                 // of a semaphore: permits that are held
-	Waiting   int                 // places in queues, as far as a master tells: 32 of a lock; 100 of a semaphore, whose waiters have up to four each
+	Waiting   int                 // who wait, among the first 32 in a master's queue; for permits how many clients, among its first 100 places
 	Masters   int                 // that name the holder, or somebody
 }
 
@@ -129,11 +129,18 @@ func list(ctx context.Context, d *clients.Directory, pattern, after string, limi
 			more.Store(true)
 			break
 		}
-		looked := make([]Listed, len(part))
-		if err := each(part, func(i int, t target) (err error) { looked[i], err = t.look(ctx, d); return err }); err != nil {
+		looked := make([]*Listed, len(part))
+		for i, t := range part {
+			looked[i] = &Listed{Name: t.name, Semaphore: t.semaphore}
+		}
+		if err := each(looked, func(l *Listed) error { return l.look(ctx, d) }); err != nil {
 			return all, err
 		}
-		all = append(all, slices.DeleteFunc(looked, func(l Listed) bool { return l.Masters == 0 })...)
+		for _, l := range looked {
+			if l.Masters > 0 {
+				all = append(all, *l)
+			}
+		}
 		first := page(all, limit, more)
 		if len(first) < len(all) {
 			all = first
@@ -167,12 +174,11 @@ func (t target) compare(o target) int {
 	return 1
 }
 
-// look inspects a lock or a semaphore.
-func (t target) look(ctx context.Context, d *clients.Directory) (l Listed, err error) {
-	l.Name, l.Semaphore = t.name, t.semaphore
-	if t.semaphore {
+// look inspects the lock or the semaphore of that name.
+func (l *Listed) look(ctx context.Context, d *clients.Directory) (err error) {
+	if l.Semaphore {
 		var in SemaphoreInspection
-		in, err = permits(ctx, d, t.name)
+		in, err = permits(ctx, d, l.Name)
 		l.Slots = len(in.Slots)
 		l.Held = l.Slots > 0
 		for i, s := range in.Slots {
@@ -181,14 +187,18 @@ func (t target) look(ctx context.Context, d *clients.Directory) (l Listed, err e
 			}
 		}
 		for _, s := range in.Masters {
-			l.Waiting = max(l.Waiting, len(s.Queue))
+			waiting := make(map[string]bool)
+			for _, w := range s.Queue {
+				waiting[clients.Of(w.Owner)] = true
+			}
+			l.Waiting = max(l.Waiting, len(waiting))
 			if len(s.Slots) > 0 {
 				l.Masters++
 			}
 		}
 	} else {
 		var in Inspection
-		in, err = look(ctx, d, t.name, t.name)
+		in, err = look(ctx, d, l.Name, l.Name)
 		l.Held, l.Holder, l.Remaining, l.HeldFor, l.Readers = in.Held, in.Holder, in.Remaining, in.HeldFor, len(in.Readers)
 		for _, s := range in.Masters {
 			l.Waiting = max(l.Waiting, len(s.Queue))
@@ -201,9 +211,9 @@ func (t target) look(ctx context.Context, d *clients.Directory) (l Listed, err e
 	why, _ := errors.AsType[*poll.MajorityError](err)
 	_, another := errors.AsType[*script.NotLockError](err)
 	if why != nil && (why.Hopeless || another && ctx.Err() == nil) {
-		err = nil // the key is another program's, or not the user's: this is what the other masters say of it
+		return nil // the key is another program's, or not the user's: this is what the other masters say of it
 	}
-	return l, err
+	return err
 }
 
 // names are the first ones, in their order, of those that were found.

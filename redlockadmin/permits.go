@@ -1,14 +1,15 @@
 package redlockadmin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
@@ -82,21 +83,22 @@ func permits(ctx context.Context, d *clients.Directory, name string) (in Semapho
 	if err != nil {
 		return in, err
 	}
-	seen := make([]Inspection, len(slots))
-	err = each(slots, func(i, slot int) error {
+	seen := make([]Inspection, slices.Max(append(slots, 0))+1) // by slot
+	err = each(slots, func(slot int) error {
 		one, err := look(ctx, d, name, script.SlotKey(name, slot))
 		if err == nil {
-			seen[i] = one
+			seen[slot] = one
 		} else if why, ok := errors.AsType[*poll.MajorityError](err); ok && why.Hopeless {
 			return nil // another program's
 		}
 		return err
 	})
-	for i, one := range seen {
-		held := Slot{Number: slots[i], Owner: one.Holder, Remaining: one.Remaining, HeldFor: one.HeldFor}
+	for _, slot := range slots {
+		one := seen[slot]
+		held := Slot{Number: slot, Owner: one.Holder, Remaining: one.Remaining, HeldFor: one.HeldFor}
 		for k, s := range one.Masters {
 			if state := &in.Masters[k]; s.Holder != "" {
-				state.Slots = append(state.Slots, Slot{Number: slots[i], Owner: s.Holder, Remaining: s.Remaining, Token: s.Token})
+				state.Slots = append(state.Slots, Slot{Number: slot, Owner: s.Holder, Remaining: s.Remaining, Token: s.Token})
 			}
 			if s.Holder == one.Holder {
 				held.Token = max(held.Token, s.Token)
@@ -108,11 +110,11 @@ func permits(ctx context.Context, d *clients.Directory, name string) (in Semapho
 	}
 	for place, more := 0, true; more; place++ {
 		more = false
-		for i, one := range seen {
-			for k := range one.Masters {
-				if from, to := one.Masters[k].Queue, &in.Masters[k].Queue; place < len(from) && len(*to) < maxWaiters {
+		for _, slot := range slots {
+			for k, m := range seen[slot].Masters {
+				if from, to := m.Queue, &in.Masters[k].Queue; place < len(from) && len(*to) < maxWaiters {
 					w := from[place]
-					w.Slot, more = slots[i], true
+					w.Slot, more = slot, true
 					*to = append(*to, w)
 				}
 			}
@@ -139,22 +141,11 @@ func taken(ctx context.Context, d *clients.Directory, name string) (masters []Ma
 // atOnce is how many slots or names are asked for at the same time.
 const atOnce = 128
 
-// each runs f for all of list, some at the same time, and returns an error of them.
-//
-// Goroutines: one for each of these; each waits for them.
-func each[T any](list []T, f func(i int, one T) error) error {
-	for start := 0; start < len(list); start += atOnce {
-		part := list[start:min(start+atOnce, len(list))]
-		errs := make([]error, len(part))
-		var wg sync.WaitGroup
-		for i, one := range part {
-			wg.Go(func() { errs[i] = f(start+i, one) })
-		}
-		wg.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return err
-			}
+// each does for all of list, atOnce at a time, and returns an error of them.
+func each[T any](list []T, do func(T) error) error {
+	for part := range slices.Chunk(list, atOnce) {
+		if err := cmp.Or(beside.All(part, do)...); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -169,7 +160,7 @@ func (a *Admin) ForceRelease(ctx context.Context, name string) (freed bool, err 
 		if err != nil {
 			return err
 		}
-		return each(slots, func(_, slot int) error {
+		return each(slots, func(slot int) error {
 			one, err := forceSlot(ctx, m, name, slot)
 			if one {
 				some.Store(true)

@@ -43,7 +43,7 @@ var rooms = map[string][]string{
 	"multilock/clients":    {"ours/multilock/poll", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", "github.com/google/uuid"},
 	"multilock":            {"ours/multilock/attempt", "ours/multilock/poll", "ours/multilock/clients", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", multierror},
 	"redlock":              {"ours/multilock", "ours/multilock/poll", "ours/multilock/clients", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/clock", "ours/internal/beside", "ours/internal/inside", "ours/internal/logger", "ours/internal/tracer", "ours/redlocktrace", redigo, "github.com/google/uuid", multierror},
-	"redlockadmin":         {"ours/redlock", "ours/internal/inside", "ours/multilock", "ours/multilock/clients", "ours/multilock/poll", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum"},
+	"redlockadmin":         {"ours/redlock", "ours/internal/beside", "ours/internal/inside", "ours/multilock", "ours/multilock/clients", "ours/multilock/poll", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum"},
 	"internal/inside":      {"ours/multilock", "ours/multilock/terms"},
 	"redlocktrace":         {},
 	"internal/tracer":      {"ours/internal/queue", "ours/redlocktrace"},
