@@ -84,7 +84,7 @@ func untilTold(hold held, stdin *os.File, signals <-chan os.Signal, log *slog.Lo
 			// A terminal may be read only in the foreground. A signal ends the hold then.
 		}()
 	}
-	return stay(hold, signals, closed) // where the hold has ended, Unlock says why
+	return stay(hold, signals, closed, log) // where the hold has ended, Unlock says why
 }
 
 // isNull reports whether file is the null device. It is always at its end, so this end says nothing:

@@ -115,7 +115,7 @@ func (s *sight) print(out *page) {
 		what := "the lock"
 		switch {
 		case s.permits:
-			what = fmt.Sprintf("slot %d", w.Slot)
+			what = "a permit"
 		case w.Shared:
 			what = "reading"
 		}
@@ -258,7 +258,8 @@ func permitsSight(seen redlockadmin.SemaphoreInspection, err error) *sight {
 	s := &sight{err: err, permits: true, held: len(seen.Slots) > 0, report: permitsAsJSON(seen, err)}
 	s.rows, s.having = [][]string{{"MASTER", "HELD", "WAITING"}}, [][]string{{"SLOT", "HOLDER", "FOR", "LEFT", "TOKEN"}}
 	for _, m := range seen.Masters {
-		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))}, m.Guard, m.Queue, m.Err)
+		queue := clientsIn(m.Queue)
+		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(queue))}, m.Guard, queue, m.Err)
 	}
 	for _, t := range seen.Slots {
 		s.owners = append(s.owners, t.Owner)
@@ -273,4 +274,16 @@ func permitsSight(seen redlockadmin.SemaphoreInspection, err error) *sight {
 		s.verdict = "no permit is held"
 	}
 	return s
+}
+
+// clientsIn returns each client in the queue of permits once, where it stands first, with its id for the owner: a
+// caller waits for up to four slots, as an owner of each.
+func clientsIn(queue []redlockadmin.Waiter) (all []redlockadmin.Waiter) {
+	for _, w := range queue {
+		w.Owner, _, _ = strings.Cut(w.Owner, ":")
+		if !slices.ContainsFunc(all, func(a redlockadmin.Waiter) bool { return a.Owner == w.Owner }) {
+			all = append(all, w)
+		}
+	}
+	return all
 }

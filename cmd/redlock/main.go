@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -139,6 +140,10 @@ func inOurWords(err *kong.ParseError, file *configFile) string {
 	if err.Context == nil {
 		return err.Error()
 	}
+	if flag, unknown := strings.CutPrefix(err.Error(), "unknown flag "); unknown {
+		flag, _, _ = strings.Cut(flag, ",")
+		return cmp.Or(misplaced(err.Context, flag), err.Error())
+	}
 	match := noValue.FindStringSubmatch(err.Error())
 	if match == nil {
 		flag, rest, _ := strings.Cut(err.Error(), ":")
@@ -160,6 +165,24 @@ func inOurWords(err *kong.ParseError, file *configFile) string {
 		return text
 	}
 	return err.Error()
+}
+
+// misplaced says how to write a flag that kong does not know as it stands: with two dashes, or behind the command.
+func misplaced(ctx *kong.Context, unknown string) string {
+	for _, command := range ctx.Model.Children {
+		for _, flag := range command.Flags {
+			for _, arg := range ctx.Args {
+				arg, _, _ = strings.Cut(arg, "=")
+				switch {
+				case command == ctx.Selected() && arg == "-"+flag.Name && strings.Contains(arg, unknown[1:]):
+					return fmt.Sprintf("unknown flag %s: write -%[1]s", arg)
+				case ctx.Selected() == nil && slices.Contains(ctx.Args, command.Name) && (unknown == "--"+flag.Name || unknown == "-"+string(flag.Short)):
+					return fmt.Sprintf("unknown flag %s: it stands behind the command, redlock %s %[1]s", unknown, command.Name)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // newParser returns a parser that fills in line. exit is called after help has been printed.

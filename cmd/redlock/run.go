@@ -74,7 +74,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	locked := time.Now()
 	code, err := r.underLock(hold, cmd, own, signals, log)
-	inTime := err == nil && r.linger(hold, locked, signals)
+	inTime := err == nil && r.linger(hold, locked, signals, log)
 
 	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
 	defer cancel()
@@ -93,12 +93,12 @@ func (r *runCmd) Run(std streams, from origins) error {
 
 // linger keeps the lock until it has been held for as long as --at-least says, or a signal comes. It reports whether the
 // hold was there when that began.
-func (r *runCmd) linger(h held, locked time.Time, signals <-chan os.Signal) bool {
+func (r *runCmd) linger(h held, locked time.Time, signals <-chan os.Signal, log *slog.Logger) bool {
 	left := time.Until(locked.Add(time.Duration(r.AtLeast)))
 	if left <= 0 || h.Context().Err() != nil {
 		return false
 	}
-	_ = stay(h, signals, time.After(left))
+	_ = stay(h, signals, time.After(left), log)
 	return true
 }
 

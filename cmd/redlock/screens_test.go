@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,19 @@ func TestScreens(t *testing.T) {
 	}
 }
 
+// TestColumnsAreExplained: the help of each command says what each column of its tables means.
+func TestColumnsAreExplained(t *testing.T) {
+	command, heading := regexp.MustCompile(`^\w+`), regexp.MustCompile(`(?m)^[A-Z]+(  +[A-Z]+)+$`)
+	for _, screen := range strings.Split("\n"+check.File(t, "testdata/screens.txt"), "\n# ")[1:] {
+		of := command.FindString(screen)
+		for word := range strings.FieldsSeq(strings.Join(heading.FindAllString(screen, -1), " ")) {
+			if of != "table" && !strings.Contains(manual(of+" notes"), "  "+word+" ") {
+				t.Errorf("redlock help %s does not explain %s", of, word)
+			}
+		}
+	}
+}
+
 // printed is what one command prints where a table may be so wide.
 type printed struct {
 	when  string
@@ -49,7 +63,7 @@ type printed struct {
 func tables() (all []printed) {
 	rows := [][]string{{"NAME", "HOST", "N", "NOTE"}, {"a-name-that-is-long", "hé", "1", ""}, {"b", "a-host-as-well", "22", "x"}}
 	for _, width := range []int{0, 34, 10} {
-		all = append(all, printed{fmt.Sprintf("a table, %d columns wide", width), width, func(p *page) { p.table(rows, 0, 1) }})
+		all = append(all, printed{fmt.Sprintf("table: %d columns wide", width), width, func(p *page) { p.table(rows, 0, 1) }})
 	}
 	return all
 }
@@ -106,8 +120,8 @@ func permitInspections() []printed {
 	}
 	taken := []redlockadmin.Slot{{Number: 2, Owner: "a:r1", Remaining: 1500 * time.Millisecond, HeldFor: 12 * time.Second, Token: 7}}
 	masters := []redlockadmin.SemaphoreState{
-		{Master: "m1", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r1"}}},
-		{Master: "m2", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r1", Slot: 3}}},
+		{Master: "m1", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r1"}, {Owner: "c:r7", Slot: 2}, {Owner: "b:r2", Slot: 3}}},
+		{Master: "m2", Slots: taken, Queue: []redlockadmin.Waiter{{Owner: "b:r2", Slot: 3}}},
 		{Master: "m3", Guard: 3 * time.Second},
 		{Master: "m4", Err: errors.New("m4: no answer")},
 	}

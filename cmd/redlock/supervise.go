@@ -242,12 +242,13 @@ func interruptible() (ctx context.Context, release func()) {
 
 // stay waits until it is done, a signal that ends the program comes, or the hold has ended. It returns how a signal
 // ends the program.
-func stay[T any](h held, signals <-chan os.Signal, done <-chan T) error {
+func stay[T any](h held, signals <-chan os.Signal, done <-chan T, log *slog.Logger) error {
 	ended, release := untilSignal(signals)
 	defer release()
 	select {
 	case <-done:
 	case <-ended.Done():
+		log.Info(context.Cause(ended).Error())
 	case <-h.Context().Done():
 	}
 	return bySignal(ended)

@@ -149,9 +149,9 @@ func (s scene) play(t *testing.T, bin string) string {
 		run = "exec " + run // TERM is not for the shell
 	}
 	start := func() *invocation {
-		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "T=--node-timeout 5s", "M=--node-timeout 5s --masters "+strings.Join(fleet.URLs(), ",")) // long enough for a busy machine
+		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "M=--masters "+strings.Join(fleet.URLs(), ","), "REDLOCK_NODE_TIMEOUT=5s") // long enough for a busy machine
 		i.cmd.Path, i.cmd.Args, i.cmd.Dir = "/bin/sh", []string{"sh", "-c", run}, t.TempDir()
-		file := fmt.Sprintf("masters = %q\nnode_timeout = \"5s\"\nrestart_guard = \"off\"\nname = \"nightly\"\nwait = \"0s\"\nlease = \"20s\"\n", fleet.URLs())
+		file := fmt.Sprintf("masters = %q\nrestart_guard = \"off\"\nname = \"nightly\"\nwait = \"0s\"\nlease = \"20s\"\n", fleet.URLs())
 		check.OK(t, os.WriteFile(filepath.Join(i.cmd.Dir, "redlock.toml"), []byte(strings.ReplaceAll(file, `" "`, `", "`)), 0o600))
 		i.start()
 		t.Cleanup(func() {

@@ -127,8 +127,8 @@ func some[T any](list []T, name func(T) string) string {
 	return text
 }
 
-// ours reports whether owner is one of client me.
-func ours(owner, me string) bool { return strings.HasPrefix(owner, me+":") }
+// ours reports whether owner is client me, or one of its owners.
+func ours(owner, me string) bool { return strings.HasPrefix(owner+":", me+":") }
 
 // ahead returns how many wait in front of client me: the middle one of what the masters that know it say,
 // since some may not have heard of all. It is negative if none does.
