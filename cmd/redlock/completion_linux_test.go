@@ -75,6 +75,9 @@ func TestCompletionOfNames(t *testing.T) {
 		{"redlock inspect tw", "redlock inspect tw", `two\ words\;\ touch\ ran`},
 		{"redlock run x -- ca-c", "redlock run x -- ca-c", "ca-command"},
 		{"redlock clients in", "redlock clients in", ""},
+		{"redlock clients --p", "redlock clients --p", "--password-file --prefix"},
+		{"redlock completion fi", "redlock completion fi", "fish"},
+		{"redlock inspect --tls-ca ca-ce", "redlock inspect --tls-ca ca-ce", "ca-cert.pem"},
 	} {
 		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work, "REDLOCK_MASTERS="+strings.Join(fleet.URLs(), ","), "REDLOCK_NODE_TIMEOUT=5s", "TYPED="+c.typed)
 		i.cmd.Path, i.cmd.Args, i.cmd.Dir = "/bin/bash", []string{"bash", "--norc", "-c", `
