@@ -309,56 +309,137 @@ func TestFindings(t *testing.T) {
 	}
 }
 
-func TestFindingsAboutTheSet(t *testing.T) {
-	dead := func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} }
-	guarded := func(f *node.Facts) { f.Guard = 20 * time.Second }
-	for _, tt := range []struct {
-		name     string
-		masters  int
-		change   func(*node.Facts)
-		changed  int
-		id       string
-		severity Severity
-		verdict  string
-	}{
-		{"one", 1, nil, 0, "set-size", Warning, "no lock survives"},
-		{"two", 2, nil, 0, "set-size", Warning, "neither"},
-		{"four", 4, nil, 0, "set-size", Note, "4 masters survive the loss of 1, which 3 do as well"},
-		{"a majority on one host", 5, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 3, "same-host", Warning, "3 of 5 masters are on one host, h: nobody gets a lock while it is down"},
-		{"half on one host", 4, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 2, "same-host", Warning, "2 of 4 masters are on one host, h: nobody gets a lock while it is down"},
-		{"two on one host", 5, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 2, "same-host", Note, "2 of 5 masters are on one host, h: they fail together"},
-		{"sockets", 3, func(f *node.Facts) { f.Name = "/run/" + f.Name }, 3, "same-host", Warning, "3 of 3 masters are on one host, this one"},
-		{"a minority is dead", 5, dead, 2, "quorum", Warning, "3 of 5 masters can grant a lock, and 3 are needed: none of these may fail"},
-		{"a majority is dead", 5, dead, 3, "quorum", Error, "2 of 5 masters can grant a lock, and 3 are needed: nobody gets one"},
-		{"one server by two names", 3, func(f *node.Facts) { f.Info["run_id"] = strings.Repeat("0", 40) }, 2, "quorum", Warning, "2 of 3 masters can grant a lock, and 2 are needed: none of these may fail"},
-		{"all restarted", 3, guarded, 3, "quorum", Error, "0 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			facts := well(tt.masters)
-			for i := range tt.changed {
-				tt.change(&facts[i])
+// TestFindingsOfMany: each row changes the facts about some masters, and of that check the report says this, and no more.
+func TestFindingsOfMany(t *testing.T) {
+	guarded := redlock.Config{Masters: []string{"m1"}}
+	none := func([]node.Facts) {}
+	first := func(n int, change func(*node.Facts)) func([]node.Facts) {
+		return func(facts []node.Facts) {
+			for i := range n {
+				change(&facts[i])
 			}
-			found := examined(t, off, facts).Find(tt.id)
-			if len(found) != 1 || found[0].Severity != tt.severity || !strings.Contains(found[0].Verdict, tt.verdict) {
-				t.Errorf("got %+v, want %v %q", found, tt.severity, tt.verdict)
-			}
-		})
-	}
-}
-
-// TestNotOpen: what keeps strangers out of a master whose default user has no password.
-func TestNotOpen(t *testing.T) {
-	for _, kept := range []map[string]string{
-		{"protected-mode": "yes", "bind": "* -::*"},
-		{"protected-mode": "no", "bind": "127.0.0.1 -::1"},
-	} {
-		facts := well(3)
-		for i := range facts {
-			facts[i].Open = true
-			maps.Copy(facts[i].Settings, kept)
 		}
-		if found := examined(t, off, facts).Find("no-password"); len(found) > 0 {
-			t.Errorf("%v: got %+v", kept, found)
+	}
+	open := func(protected, bind string) func(*node.Facts) {
+		return func(f *node.Facts) { f.Open, f.Settings["protected-mode"], f.Settings["bind"] = true, protected, bind }
+	}
+	onHost := func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }
+	hosts := func(addresses map[string]string) func([]node.Facts) { // by the masters' names
+		return func(facts []node.Facts) {
+			for i, name := range slices.Sorted(maps.Keys(addresses)) {
+				facts[i].Name = name
+				for address := range strings.FieldsSeq(addresses[name]) {
+					facts[i].Hosts = append(facts[i].Hosts, netip.MustParseAddr(address))
+				}
+			}
+		}
+	}
+	guard := func(n int64, appendonly string) func([]node.Facts) { // of a client of m2
+		return func(facts []node.Facts) {
+			u := inUse("orders", "00000000 00000001 00000002")
+			u.Guard, facts[1].Settings["appendonly"] = n, appendonly
+			facts[1].Uses = []script.Use{u}
+		}
+	}
+	unguarded := func(facts []node.Facts) {
+		facts[1].Settings["appendonly"] = "no"
+		for i := range 64 {
+			name := fmt.Sprintf("c%02d", i)
+			facts[1].Users[name] = script.Record{Name: name, Host: "h", PID: 1}
+			u := inUse(name, "00000000 00000001 00000002")
+			u.Guard = 0
+			facts[1].Uses = append(facts[1].Uses, u, u)
+		}
+	}
+	settings := func(lease, guard time.Duration) redlock.Config {
+		return redlock.Config{Masters: []string{"m1"}, Lease: lease, RestartGuard: guard}
+	}
+	other := first(1, func(f *node.Facts) { f.Uses = []script.Use{inUse("orders", fiveRuns)} })
+	used := func(change func(*node.Facts), uses ...[]script.Use) func([]node.Facts) { // those behind the first, which is changed
+		return func(facts []node.Facts) {
+			change(&facts[0])
+			for i := range uses {
+				facts[i+1].Uses = uses[i]
+			}
+		}
+	}
+	as := func(*node.Facts) {}
+	dead := func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} }
+	restarted := func(age string) func(*node.Facts) {
+		return func(f *node.Facts) { f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), age }
+	}
+	part := func(id, runs string) script.Use { u := inUse("orders", runs); u.Part = id; return u }
+	all, elsewhere := part("1", fiveRuns), part("2", "00000000 11111111 22222222")
+	one, two := part("1", "00000000 00000001 00000002"), part("2", "00000002 00000003 00000004")
+	for _, tt := range []struct {
+		name    string
+		cfg     redlock.Config
+		masters int
+		change  func([]node.Facts)
+		id      string
+		want    string // how the finding begins, with its severity and its masters; empty: there is none
+	}{
+		{"one", off, 1, none, "set-size", "warning: there is one master: no lock survives its loss"},
+		{"two", off, 2, none, "set-size", "warning: there are two masters: a majority is both, so locks survive the loss of neither"},
+		{"four", off, 4, none, "set-size", "note: 4 masters survive the loss of 1, which 3 do as well"},
+		{"a minority is dead", off, 5, first(2, dead), "quorum", "warning: 3 of 5 masters can grant a lock, and 3 are needed: none of these may fail"},
+		{"a majority is dead", off, 5, first(3, dead), "quorum", "error: 2 of 5 masters can grant a lock, and 3 are needed: nobody gets one"},
+		{"one server by two names", off, 3, first(2, func(f *node.Facts) { f.Info["run_id"] = strings.Repeat("0", 40) }), "quorum", "warning: 2 of 3 masters can grant a lock, and 2 are needed: none of these may fail"},
+		{"all restarted", off, 3, first(3, func(f *node.Facts) { f.Guard = 20 * time.Second }), "quorum", "error: 0 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s"},
+		{"a name that doctor made up", off, 3, first(3, func(f *node.Facts) {
+			f.Denials = []node.Refusal{{What: node.AllNames, Err: redis.Error("NOPERM No permissions to access a key")}}
+		}), "quorum", "error: 0 of 3 masters can grant a lock of the name that doctor made up, and 2 are needed: of yours nothing is known"},
+		{"said once of two", off, 5, func(facts []node.Facts) { facts[1].Settings["timeout"], facts[3].Settings["timeout"] = "10", "10" }, "idle-timeout", "warning of m2, m4: timeout is 10 s"},
+
+		{"open, and protected", off, 3, first(3, open("yes", "* -::*")), "no-password", ""},
+		{"open to its own host", off, 3, first(3, open("no", "127.0.0.1 -::1")), "no-password", ""},
+
+		{"a majority on one host", off, 5, first(3, onHost), "same-host", "warning: 3 of 5 masters are on one host, h: nobody gets a lock while it is down"},
+		{"half on one host", off, 4, first(2, onHost), "same-host", "warning: 2 of 4 masters are on one host, h: nobody gets a lock while it is down"},
+		{"two on one host", off, 5, first(2, onHost), "same-host", "note: 2 of 5 masters are on one host, h: they fail together"},
+		{"sockets", off, 3, first(3, func(f *node.Facts) { f.Name = "/run/" + f.Name }), "same-host", "warning: 3 of 3 masters are on one host, this one"},
+		{"loopback", off, 3, hosts(map[string]string{"127.0.0.1:1": "127.0.0.1", "[::1]:2": "::1", "localhost:3": "127.0.0.1 ::1"}), "same-host", "warning: 3 of 3 masters are on one host, 127.0.0.1 = ::1 = localhost: nobody"},
+		{"a socket", off, 3, hosts(map[string]string{"/run/redis.sock": "", "127.0.0.2:6379": "127.0.0.2", "m3:1": "10.0.0.3"}), "same-host", "warning: 2 of 3 masters are on one host, this one = 127.0.0.2: nobody"},
+		{"an alias", off, 3, hosts(map[string]string{"db:1": "10.0.0.1", "cache:1": "fd00::1 10.0.0.1", "m3:1": "10.0.0.3"}), "same-host", "warning: 2 of 3 masters are on one host, cache = db: nobody"},
+		{"a name of two", off, 3, hosts(map[string]string{"10.0.0.1:1": "10.0.0.1", "[fd00::1]:2": "fd00::1", "db:3": "fd00::1 10.0.0.1"}), "same-host", "warning: 3 of 3 masters are on one host, 10.0.0.1 = fd00::1 = db: nobody"},
+		{"unlike", off, 3, hosts(map[string]string{"m1:1": "10.0.0.1", "m2:1": "10.0.0.2", "m3:1": ""}), "same-host", ""},
+
+		// A client without a guard is unsafe on masters that forget, whatever guard doctor is given.
+		{"a client without a guard, and all is on disk", guarded, 3, guard(0, "yes"), "restart-guard", ""},
+		{"a client with a guard", guarded, 3, guard(30_000, "no"), "restart-guard", ""},
+		{"a client without a guard", guarded, 3, guard(0, "no"), "restart-guard", "error of m2: orders on h (pid 1) has its restart guard off, but with appendonly no a restart forgets locks"},
+		{"a client without a guard, and the disk unseen", guarded, 3, func(facts []node.Facts) { guard(0, "")(facts); facts[1].Settings = nil }, "restart-guard", "warning of m2: orders on h (pid 1) has its restart guard off, and whether every lock is on disk could not be seen"},
+		{"many clients without a guard, perhaps forged", guarded, 3, unguarded, "restart-guard", "error of m2: c00 on h (pid 1) and 63 more have their restart guard off, but with appendonly no"},
+
+		// A client with doctor's own settings is refused where others' leases and guards do not fit.
+		{"settings of others", guarded, 5, other, "leases", ""},
+		{"a longer guard", settings(time.Second, time.Minute), 5, other, "leases", ""},
+		{"no guard", settings(time.Second, redlock.GuardOff), 5, other, "leases", ""},
+		{"a longer lease", settings(5*time.Minute, 0), 5, other, "leases", "warning of m1: orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 5m0s and 5m0s"},
+		{"a shorter guard", settings(2*time.Second, 2*time.Second), 5, other, "leases", "warning of m1: orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 2s and 2s"},
+
+		// A set that meets this one is none to tell of, nor another one of several sets that share masters.
+		{"the same masters", off, 5, used(as, []script.Use{inUse("orders", fiveRuns)}), "other-sets", ""},
+		{"most of the masters", off, 5, used(as, []script.Use{inUse("orders", "00000000 00000001 00000002 00000003")}), "other-sets", ""},
+		{"one of two sets", off, 5, used(as, []script.Use{all, elsewhere}), "other-sets", ""},
+		{"one of two sets that share a master, which is down", off, 5, used(func(f *node.Facts) { f.Info, f.Err = nil, node.ErrTimeout }, []script.Use{all, elsewhere}), "other-sets", ""},
+		{"a client that does not know that m1 restarted", off, 5, used(func(f *node.Facts) { f.Info["uptime_in_seconds"] = "30" }, []script.Use{inUse("orders", "99999999 00000001 00000002 00000003 00000004")}), "other-sets", ""},
+		{"two sets that share m3, while m1 is down", off, 3, used(dead, []script.Use{one}, []script.Use{two, one}), "other-sets", ""},
+		{"two sets that share m3, while m1 restarted", off, 3, used(restarted("30"), []script.Use{one}, []script.Use{two, one}), "other-sets", ""},
+		{"two sets that share m3, while m1 restarted, and its clock was set back", off, 3, used(restarted("-300"), []script.Use{one}, []script.Use{two, one}), "other-sets", ""},
+	} {
+		facts := well(tt.masters)
+		tt.change(facts)
+		var told []string
+		for _, f := range examined(t, tt.cfg, facts).Find(tt.id) {
+			of := ""
+			if f.Masters != nil {
+				of = " of " + strings.Join(f.Masters, ", ")
+			}
+			told = append(told, fmt.Sprintf("%v%s: %s", f.Severity, of, f.Verdict))
+		}
+		if len(told) != min(len(tt.want), 1) || !strings.HasPrefix(strings.Join(told, ""), tt.want) {
+			t.Errorf("%s: got %q, want %q", tt.name, told, tt.want)
 		}
 	}
 }
@@ -394,33 +475,6 @@ func TestClocks(t *testing.T) {
 		slices.Sort(told)
 		if !slices.Equal(told, tt.want) {
 			t.Errorf("clocks ahead by %v s: told of %v, want %v", tt.seconds, told, tt.want)
-		}
-	}
-}
-
-// TestOneHostByManyNames: names that lead to one address are one host, and so are all that lead back to this one.
-func TestOneHostByManyNames(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		hosts map[string]string // addresses, by the masters' names
-		want  string
-	}{
-		{"loopback", map[string]string{"127.0.0.1:1": "127.0.0.1", "[::1]:2": "::1", "localhost:3": "127.0.0.1 ::1"}, "3 of 3 masters are on one host, 127.0.0.1 = ::1 = localhost: nobody"},
-		{"a socket", map[string]string{"/run/redis.sock": "", "127.0.0.2:6379": "127.0.0.2", "m3:1": "10.0.0.3"}, "2 of 3 masters are on one host, this one = 127.0.0.2: nobody"},
-		{"an alias", map[string]string{"db:1": "10.0.0.1", "cache:1": "fd00::1 10.0.0.1", "m3:1": "10.0.0.3"}, "2 of 3 masters are on one host, cache = db: nobody"},
-		{"a name of two", map[string]string{"10.0.0.1:1": "10.0.0.1", "[fd00::1]:2": "fd00::1", "db:3": "fd00::1 10.0.0.1"}, "3 of 3 masters are on one host, 10.0.0.1 = fd00::1 = db: nobody"},
-		{"unlike", map[string]string{"m1:1": "10.0.0.1", "m2:1": "10.0.0.2", "m3:1": ""}, ""},
-	} {
-		facts := well(len(tt.hosts))
-		for i, name := range slices.Sorted(maps.Keys(tt.hosts)) {
-			facts[i].Name = name
-			for address := range strings.FieldsSeq(tt.hosts[name]) {
-				facts[i].Hosts = append(facts[i].Hosts, netip.MustParseAddr(address))
-			}
-		}
-		found := examined(t, off, facts).Find("same-host")
-		if tt.want == "" && len(found) > 0 || tt.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].Verdict, tt.want)) {
-			t.Errorf("%s: got %+v, want %q", tt.name, found, tt.want)
 		}
 	}
 }
@@ -461,88 +515,6 @@ func TestOneMasterCannot(t *testing.T) {
 	}
 }
 
-// TestNameThatDoctorMadeUp: that it cannot be locked does not mean that nobody gets a lock.
-func TestNameThatDoctorMadeUp(t *testing.T) {
-	facts := well(3)
-	for i := range facts {
-		facts[i].Denials = []node.Refusal{{What: node.AllNames, Err: redis.Error("NOPERM No permissions to access a key")}}
-	}
-	for _, f := range examined(t, off, facts).Find("quorum") {
-		if strings.Contains(f.Verdict, "nobody gets one") || !strings.Contains(f.Verdict, "the name that doctor made up") {
-			t.Errorf("got %+v", f)
-		}
-	}
-}
-
-// TestGuardsOfClients: a client without a guard is unsafe on masters that forget, whatever guard doctor is given.
-func TestGuardsOfClients(t *testing.T) {
-	for _, tt := range []struct {
-		appendonly string
-		guard      int64
-		want       Severity
-		verdict    string
-	}{
-		{"yes", 0, OK, ""},
-		{"no", 30_000, OK, ""},
-		{"no", 0, Error, "orders on h (pid 1) has its restart guard off, but with appendonly no a restart forgets locks"},
-		{"", 0, Warning, "orders on h (pid 1) has its restart guard off, and whether every lock is on disk could not be seen"},
-	} {
-		facts := well(3)
-		u := inUse("orders", "00000000 00000001 00000002")
-		u.Guard = tt.guard
-		facts[1].Uses = []script.Use{u}
-		if facts[1].Settings["appendonly"] = tt.appendonly; tt.appendonly == "" {
-			facts[1].Settings = nil
-		}
-		found := examined(t, redlock.Config{Masters: []string{"m1"}}, facts).Find("restart-guard")
-		if tt.want == OK && len(found) > 0 || tt.want != OK && (len(found) != 1 || found[0].Severity != tt.want ||
-			!slices.Equal(found[0].Masters, []string{"m2"}) || !strings.HasPrefix(found[0].Verdict, tt.verdict)) {
-			t.Errorf("appendonly %q, a client's guard of %d ms: got %+v, want %v %q", tt.appendonly, tt.guard, found, tt.want, tt.verdict)
-		}
-	}
-}
-
-// TestManyWithoutAGuard: clients without a guard share a finding, since their uses may be forged.
-func TestManyWithoutAGuard(t *testing.T) {
-	facts := well(3)
-	facts[1].Settings["appendonly"] = "no"
-	for i := range 64 {
-		name := fmt.Sprintf("c%02d", i)
-		facts[1].Users[name] = script.Record{Name: name, Host: "h", PID: 1}
-		u := inUse(name, "00000000 00000001 00000002")
-		u.Guard = 0
-		facts[1].Uses = append(facts[1].Uses, u, u)
-	}
-	found := examined(t, redlock.Config{Masters: []string{"m1"}}, facts).Find("restart-guard")
-	const want = "c00 on h (pid 1) and 63 more have their restart guard off, but with appendonly no"
-	if len(found) != 1 || !strings.HasPrefix(found[0].Verdict, want) {
-		t.Errorf("%d findings, such as %+v, want one: %q", len(found), found[:min(1, len(found))], want)
-	}
-}
-
-// TestOwnLeases: a client with doctor's own settings is refused where others have a guard that is shorter than
-// its leases, or leases that are longer than its guard.
-func TestOwnLeases(t *testing.T) {
-	for _, tt := range []struct {
-		cfg  redlock.Config
-		want string // of the verdict
-	}{
-		{redlock.Config{}, ""},
-		{redlock.Config{Lease: time.Second, RestartGuard: time.Minute}, ""},
-		{redlock.Config{Lease: time.Second, RestartGuard: redlock.GuardOff}, ""},
-		{redlock.Config{Lease: 5 * time.Minute}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 5m0s and 5m0s"},
-		{redlock.Config{Lease: 2 * time.Second, RestartGuard: 2 * time.Second}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 2s and 2s"},
-	} {
-		tt.cfg.Masters = []string{"m1"}
-		facts := well(5)
-		facts[0].Uses = []script.Use{inUse("orders", fiveRuns)}
-		found := examined(t, tt.cfg, facts).Find("leases")
-		if tt.want == "" && len(found) > 0 || tt.want != "" && (len(found) != 1 || found[0].Severity != Warning || !strings.HasPrefix(found[0].Verdict, tt.want)) {
-			t.Errorf("lease %v, guard %v: got %+v, want %q", tt.cfg.Lease, tt.cfg.RestartGuard, found, tt.want)
-		}
-	}
-}
-
 const fiveRuns = "00000000 00000001 00000002 00000003 00000004"
 
 // inUse is the use of masters with these run ids by a client that is called name.
@@ -552,46 +524,6 @@ func inUse(name, runs string) script.Use {
 		u.Masters = append(u.Masters, script.Master{Run: run})
 	}
 	return u
-}
-
-// TestOtherSets: a set that meets this one is none to tell of, nor one that nobody takes locks with any
-// more, nor another one of several sets that share masters.
-func TestOtherSets(t *testing.T) {
-	part := func(id, runs string) script.Use { u := inUse("orders", runs); u.Part = id; return u }
-	all, elsewhere := part("1", fiveRuns), part("2", "00000000 11111111 22222222")
-	one, two := part("1", "00000000 00000001 00000002"), part("2", "00000002 00000003 00000004")
-	down := func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} }
-	for name, tt := range map[string]struct {
-		n     int
-		first func(*node.Facts)
-		uses  [][]script.Use // of the others
-	}{
-		"the same masters":    {5, nil, [][]script.Use{{inUse("orders", fiveRuns)}}},
-		"most of the masters": {5, nil, [][]script.Use{{inUse("orders", "00000000 00000001 00000002 00000003")}}},
-		"one of two sets":     {5, nil, [][]script.Use{{all, elsewhere}}},
-		"one of two sets that share a master, which is down": {5, func(f *node.Facts) { f.Info, f.Err = nil, node.ErrTimeout }, [][]script.Use{{all, elsewhere}}},
-		"a client that does not know that m1 restarted": {5, func(f *node.Facts) { f.Info["uptime_in_seconds"] = "30" }, [][]script.Use{
-			{inUse("orders", "99999999 00000001 00000002 00000003 00000004")},
-		}},
-		"two sets that share m3, while m1 is down": {3, down, [][]script.Use{{one}, {two, one}}},
-		"two sets that share m3, while m1 restarted": {3, func(f *node.Facts) {
-			f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "30"
-		}, [][]script.Use{{one}, {two, one}}},
-		"two sets that share m3, while m1 restarted, and its clock was set back": {3, func(f *node.Facts) {
-			f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "-300"
-		}, [][]script.Use{{one}, {two, one}}},
-	} {
-		facts := well(tt.n)
-		if tt.first != nil {
-			tt.first(&facts[0])
-		}
-		for i, uses := range tt.uses {
-			facts[i+1].Uses = uses
-		}
-		if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
-			t.Errorf("%s: got %+v", name, found)
-		}
-	}
 }
 
 // TestUsesUnseen: of what no master told, nothing is said.
@@ -632,18 +564,6 @@ func TestForgedUses(t *testing.T) {
 		}
 	}
 	check.Equal(t, len(found), 5, "findings")
-}
-
-// TestOneFindingForMany: what is to be said of several masters alike is said once.
-func TestOneFindingForMany(t *testing.T) {
-	facts := well(5)
-	for _, i := range []int{1, 3} {
-		facts[i].Settings["timeout"] = "10"
-	}
-	found := examined(t, off, facts).Find("idle-timeout")
-	if len(found) != 1 || !slices.Equal(found[0].Masters, []string{"m2", "m4"}) {
-		t.Errorf("got %+v, want one finding about m2 and m4", found)
-	}
 }
 
 // TestPage: docs/doctor.md says of each check what it means, and of nothing else.
