@@ -50,10 +50,10 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 // examine examines the masters, and again as long as --wait allows.
 func (d *doctorCmd) examine(cfg redlock.Config, from origins) (doctor.Report, error) {
 	for until := time.Now().Add(time.Duration(d.Wait)); ; {
-		ctx, cancel := lookContext()
+		ctx, release := interruptible()
 		report, err := doctor.Examine(ctx, cfg, d.Name)
 		interrupted := bySignal(ctx)
-		cancel()
+		release()
 		switch {
 		case err != nil:
 			return report, fail(exitUsage, "%s", asFlags(err, "lease", from))

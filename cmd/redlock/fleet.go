@@ -167,11 +167,10 @@ func (f *fleetFlags) logger(stderr io.Writer) *slog.Logger {
 	return slog.New(newPlainLog(stderr))
 }
 
-// closeWithin closes client, and waits no longer than limit for that.
+// closeSoon closes client, and waits no longer than unlockLimit for that.
 //
-// Goroutines: one. It ends when Close returns; if that takes longer than limit, it ends with the
-// process.
-func closeWithin(client *redlock.Client, limit time.Duration) {
+// Goroutines: one. It ends when Close returns, or with the process.
+func closeSoon(client *redlock.Client) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
@@ -179,6 +178,6 @@ func closeWithin(client *redlock.Client, limit time.Duration) {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(limit):
+	case <-time.After(unlockLimit):
 	}
 }

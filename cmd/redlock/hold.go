@@ -2,16 +2,14 @@ package main
 
 import (
 	"bytes"
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
-	"time"
 
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
@@ -38,35 +36,20 @@ func (h *holdCmd) Run(std streams, from origins) error {
 	if err := h.check(h.Prefix, from); err != nil {
 		return err
 	}
-	client, err := h.open(time.Duration(h.Lease), "lease", from, std.err)
-	if err != nil {
-		return err
-	}
-	defer closeWithin(client, unlockLimit)
-	h.explainGuard(&h.fleetFlags, from)
-
-	signals := listen(false)
-	defer signal.Stop(signals)
 	ignoreBackgroundRead()
-	log := h.logger(std.err).With("name", strings.Join(h.Name, ", "))
-	hold, err := h.acquire(client, from, signals, log, h.logger(std.err))
-	if err != nil {
-		return err
+	var ended error
+	unlocked, err := h.under(&h.fleetFlags, false, from, std.err, func(hold grip, signals <-chan os.Signal, log *slog.Logger) {
+		if ended = h.print(std.out, holdsOf(hold)); ended == nil {
+			ended = untilTold(hold, std.in, signals, log)
+		}
+	})
+	if errors.Is(unlocked, redlock.ErrLost) {
+		return fail(exitLost, "the hold of %s was lost: %w", h.quoted(), unlocked)
 	}
-	err = h.print(std.out, holdsOf(hold))
-	if err == nil {
-		err = untilTold(hold, std.in, signals, log)
+	if unlocked != nil {
+		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlocked))
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
-	defer cancel()
-	unlockErr := hold.Unlock(ctx)
-	if errors.Is(unlockErr, redlock.ErrLost) {
-		return fail(exitLost, "the hold of %s was lost: %w", h.quoted(), unlockErr)
-	}
-	if unlockErr != nil {
-		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlockErr))
-	}
-	return err
+	return cmp.Or(err, ended)
 }
 
 // untilTold waits until the hold may end: stdin is closed, a signal comes, or it has ended already.

@@ -132,24 +132,21 @@ type queued struct {
 
 // inLine makes one queue of those of the masters: each waiter once, where it stands first.
 func inLine(queues [][]redlockadmin.Waiter) (line []queued) {
-	for place := 0; ; place++ {
-		longer := false
+	for place, more := 0, true; more; place++ {
+		more = false
 		for _, queue := range queues {
-			if place >= len(queue) {
-				continue
+			if place < len(queue) {
+				w := queue[place]
+				i := slices.IndexFunc(line, func(q queued) bool { return q.Owner == w.Owner })
+				if i < 0 {
+					i, line = len(line), append(line, queued{Waiter: w})
+				}
+				line[i].masters++
+				more = true
 			}
-			longer = true
-			w := queue[place]
-			i := slices.IndexFunc(line, func(q queued) bool { return q.Owner == w.Owner })
-			if i < 0 {
-				i, line = len(line), append(line, queued{Waiter: w})
-			}
-			line[i].masters++
-		}
-		if !longer {
-			return line
 		}
 	}
+	return line
 }
 
 // bare returns the text of err, if any, without the name of the master, which is printed beside it.
@@ -202,10 +199,7 @@ func heldBy(seen redlockadmin.Inspection, naming int) string {
 	if mayKeep(seen.Holder) {
 		by = "held or kept by "
 	}
-	by += holderOf(seen.Holder, seen.Client, len(seen.Readers))
-	if seen.HeldFor > 0 {
-		by += " for " + howLong(seen.HeldFor)
-	}
+	by += holderSince(seen)
 	if seen.Client != nil {
 		by += ", owner " + seen.Holder
 	}
@@ -247,6 +241,15 @@ func holderOf(holder string, client *redlock.ClientInfo, readers int) string {
 		return "readers"
 	}
 	return counted(readers, "reader", "readers")
+}
+
+// holderSince says who has a lock, and for how long if that is known.
+func holderSince(seen redlockadmin.Inspection) string {
+	by := holderOf(seen.Holder, seen.Client, len(seen.Readers))
+	if seen.HeldFor > 0 {
+		by += " for " + howLong(seen.HeldFor)
+	}
+	return by
 }
 
 // mayKeep reports whether the client of a holder keeps locks: if so, nobody knows whether it is done. Its owner's

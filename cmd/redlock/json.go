@@ -122,11 +122,11 @@ func readerAsJSON(r redlockadmin.Reader) reader {
 }
 
 func waiterAsJSON(w redlockadmin.Waiter) waiter {
-	return waiter{w.Owner, clientAsJSON(w.Client), w.Shared, nil}
+	return waiter{Owner: w.Owner, Client: clientAsJSON(w.Client), Shared: w.Shared}
 }
 
 func permitWaiterAsJSON(w redlockadmin.Waiter) waiter {
-	return waiter{w.Owner, clientAsJSON(w.Client), w.Shared, &w.Slot}
+	return waiter{Owner: w.Owner, Client: clientAsJSON(w.Client), Slot: &w.Slot}
 }
 
 func slotAsJSON(s redlockadmin.Slot) slot {

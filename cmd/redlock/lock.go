@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,11 +30,27 @@ type lockFlags struct {
 	guardWhy string // why masters that restarted grant nothing for longer than by default, if the lease is why
 }
 
-// explainGuard sets guardWhy.
-func (f *lockFlags) explainGuard(of *fleetFlags, from origins) {
-	if f.Lease > positive(defaultLease) && of.MaxLease == 0 && of.RestartGuard == 0 && !of.NoGuard {
+// under takes the lock, has do work under it, and gives it back. It returns how that went, or why the lock was not had.
+func (f *lockFlags) under(fleet *fleetFlags, own bool, from origins, stderr io.Writer, do func(grip, <-chan os.Signal, *slog.Logger)) (unlocked, err error) {
+	client, err := fleet.open(time.Duration(f.Lease), "lease", from, stderr)
+	if err != nil {
+		return nil, err
+	}
+	defer closeSoon(client)
+	if f.Lease > positive(defaultLease) && fleet.MaxLease == 0 && fleet.RestartGuard == 0 && !fleet.NoGuard {
 		f.guardWhy = fmt.Sprintf("because %s makes the guard %v", from["lease"], time.Duration(f.Lease))
 	}
+	signals := listen(own)
+	defer signal.Stop(signals)
+	log := fleet.logger(stderr).With("name", strings.Join(f.Name, ", "))
+	hold, err := f.acquire(client, from, signals, log, fleet.logger(stderr))
+	if err != nil {
+		return nil, err
+	}
+	do(hold, signals, log)
+	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
+	defer cancel()
+	return hold.Unlock(ctx), nil
 }
 
 // unnamed reports whether nothing says what to lock. A name that is given and empty is another mistake.

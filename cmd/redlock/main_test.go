@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -168,13 +167,4 @@ func TestArgumentsAsTheyAre(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestDescribe(t *testing.T) {
-	info := &debug.BuildInfo{
-		GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"},
-		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
-	}
-	check.Equal(t, describe(info), "redlock v1.2.3 0123456789ab+changes go1.26.0", "describe")
-	check.Equal(t, describe(&debug.BuildInfo{}), "redlock (devel)", "describe of nothing")
 }

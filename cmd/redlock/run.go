@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -51,42 +49,31 @@ func (r *runCmd) Run(std streams, from origins) error {
 		name := filepath.Base(r.Command[0])
 		r.ClientName = name[:min(len(name), maxClientName)]
 	}
-	client, err := r.open(time.Duration(r.Lease), "lease", from, std.err)
-	if err != nil {
-		return err
-	}
-	defer closeWithin(client, unlockLimit)
-	r.explainGuard(&r.fleetFlags, from)
-
-	own := !hasTerminal()
-	signals := listen(own)
-	defer signal.Stop(signals)
-
-	log := r.logger(std.err).With("name", strings.Join(r.Name, ", "))
 	if r.Grace != nil && time.Duration(*r.Grace) > r.grace() {
-		log.Warn("the grace is longer than a third of the lease, and is cut to that", "grace", time.Duration(*r.Grace), "used", r.grace())
+		r.logger(std.err).Warn("the grace is longer than a third of the lease, and is cut to that",
+			"name", strings.Join(r.Name, ", "), "grace", time.Duration(*r.Grace), "used", r.grace())
 	}
-	hold, err := r.acquire(client, from, signals, log, r.logger(std.err))
-	if err != nil {
+	own := !hasTerminal()
+	var code int
+	var ended error
+	var inTime bool
+	unlocked, err := r.under(&r.fleetFlags, own, from, std.err, func(hold grip, signals <-chan os.Signal, log *slog.Logger) {
+		cmd.Env = r.childEnv(from, holdsOf(hold))
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
+		locked := time.Now()
+		code, ended = r.underLock(hold, cmd, own, signals, log)
+		inTime = ended == nil && r.linger(hold, locked, signals, log)
+	})
+	switch {
+	case err != nil:
 		return err
+	case code == 0 && !inTime && errors.Is(unlocked, redlock.ErrLost):
+		return fail(exitLost, "the command ended by itself, but its hold of %s was lost before that: %w", r.quoted(), unlocked)
+	case unlocked != nil && code != exitLost:
+		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlocked))
 	}
-	cmd.Env = r.childEnv(from, holdsOf(hold))
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
-	locked := time.Now()
-	code, err := r.underLock(hold, cmd, own, signals, log)
-	inTime := err == nil && r.linger(hold, locked, signals, log)
-
-	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
-	defer cancel()
-	unlockErr := hold.Unlock(ctx)
-	if code == 0 && !inTime && errors.Is(unlockErr, redlock.ErrLost) {
-		return fail(exitLost, "the command ended by itself, but its hold of %s was lost before that: %w", r.quoted(), unlockErr)
-	}
-	if unlockErr != nil && code != exitLost {
-		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlockErr))
-	}
-	if err != nil {
-		return &exitError{code: code, err: err}
+	if ended != nil {
+		return &exitError{code: code, err: ended}
 	}
 	return quiet(code)
 }

@@ -47,7 +47,7 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	if server.client, err = u.openToLook(from, std.err); err != nil {
 		return err
 	}
-	defer closeWithin(server.client, unlockLimit)
+	defer closeSoon(server.client)
 	if host, _, err := net.SplitHostPort(u.Listen); err != nil || !loopback(host) {
 		return fail(exitUsage, "--listen: %q is no address of the loopback, such as 127.0.0.1:7380 or localhost:0; to see the page from elsewhere, forward the port: ssh -L", u.Listen)
 	}

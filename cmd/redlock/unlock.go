@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"example.com/redlock/internal/quote"
@@ -37,8 +38,10 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	defer closeWithin(client, unlockLimit)
-	ctx, cancel := lookContext()
+	defer closeSoon(client)
+	ended, release := interruptible()
+	defer release()
+	ctx, cancel := context.WithTimeout(ended, lookLimit)
 	defer cancel()
 	admin := redlockadmin.Of(client)
 	free := func() (bool, error) { return admin.ForceUnlock(ctx, name) }
@@ -49,10 +52,7 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 			free = func() (bool, error) { return admin.ForceReleaseSlot(ctx, name, *u.Slot) }
 		}
 	} else if seen, err := admin.Inspect(ctx, name); err == nil && seen.Held {
-		whose = ", was held by " + holderOf(seen.Holder, seen.Client, len(seen.Readers))
-		if seen.HeldFor > 0 {
-			whose += " for " + howLong(seen.HeldFor)
-		}
+		whose = ", was held by " + holderSince(seen)
 	}
 	freed, err := free()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"runtime/debug"
-	"strings"
 )
 
 type versionCmd struct{}
@@ -21,24 +20,5 @@ func version() string {
 	if !ok {
 		return "redlock (no build information)"
 	}
-	return describe(info)
-}
-
-func describe(info *debug.BuildInfo) string {
-	parts := []string{"redlock", cmp.Or(info.Main.Version, "(devel)")}
-	settings := make(map[string]string)
-	for _, s := range info.Settings {
-		settings[s.Key] = s.Value
-	}
-	if rev := settings["vcs.revision"]; rev != "" {
-		rev = rev[:min(12, len(rev))]
-		if settings["vcs.modified"] == "true" {
-			rev += "+changes"
-		}
-		parts = append(parts, rev)
-	}
-	if info.GoVersion != "" {
-		parts = append(parts, info.GoVersion)
-	}
-	return strings.Join(parts, " ")
+	return fmt.Sprintf("redlock %s %s", cmp.Or(info.Main.Version, "(devel)"), info.GoVersion)
 }

@@ -20,13 +20,6 @@ import (
 // lookLimit limits how long a look takes, and unlock, whatever the masters do.
 const lookLimit = 30 * time.Second
 
-// lookContext returns a context that ends after lookLimit, or at the first signal that ends the program.
-func lookContext() (context.Context, context.CancelFunc) {
-	ended, release := interruptible()
-	ctx, cancel := context.WithTimeout(ended, lookLimit)
-	return ctx, func() { cancel(); release() }
-}
-
 // interval is the value of --watch: how often to look, or 0 to look once.
 type interval time.Duration
 
@@ -62,7 +55,7 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 	if err != nil {
 		return err
 	}
-	defer closeWithin(client, unlockLimit)
+	defer closeSoon(client)
 	ended, release := interruptible()
 	defer release()
 	s := &pictures{out: std.out, title: quote.Text(title), lines: asJSON}
