@@ -75,15 +75,10 @@ var states = map[string]func(*testing.T, *redlocktest.Fleet){
 	"another process reads":               reading,
 	"another process has the only permit": permitted,
 	"two masters are dead":                first((*redlocktest.Master).Kill),
-	"two masters are replicas":            first(func(m *redlocktest.Master) { m.SetRole("slave") }),
 	"two masters have no memory":          first(func(m *redlocktest.Master) { m.Refuse("OOM command not allowed when used memory > 'maxmemory'.") }),
-	"permissions are missing": first(func(m *redlocktest.Master) {
-		m.Refuse("NOPERM this user has no permissions to run the 'evalsha' command")
-	}),
-	"the key is something else":   first(func(m *redlocktest.Master) { m.Set("nightly", "text") }),
-	"two masters want a password": first(func(m *redlocktest.Master) { m.Password("open-sesame") }),
-	"all masters want a password": each(func(m *redlocktest.Master) { m.Password("open-sesame") }),
-	"all masters restarted":       each((*redlocktest.Master).Restart),
+	"two masters want a password":         first(func(m *redlocktest.Master) { m.Password("open-sesame") }),
+	"all masters want a password":         each(func(m *redlocktest.Master) { m.Password("open-sesame") }),
+	"all masters restarted":               each((*redlocktest.Master).Restart),
 }
 
 // TestTexts: what the user of the command reads, word for word, is in testdata/texts.txt. Read changes

@@ -44,17 +44,18 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	ctx, cancel := context.WithTimeout(ended, lookLimit)
 	defer cancel()
 	admin := redlockadmin.Of(client)
-	free := func() (bool, error) { return admin.ForceUnlock(ctx, name) }
-	whose := "" // for whoever has to tell them
-	if u.Permits {
-		free = func() (bool, error) { return admin.ForceRelease(ctx, name) }
-		if u.Slot != nil {
-			free = func() (bool, error) { return admin.ForceReleaseSlot(ctx, name, *u.Slot) }
+	freed, whose := false, "" // for whoever has to tell them
+	switch {
+	case u.Slot != nil:
+		freed, err = admin.ForceReleaseSlot(ctx, name, *u.Slot)
+	case bool(u.Permits):
+		freed, err = admin.ForceRelease(ctx, name)
+	default:
+		if seen, err := admin.Inspect(ctx, name); err == nil && seen.Held {
+			whose = ", was held by " + holderSince(seen)
 		}
-	} else if seen, err := admin.Inspect(ctx, name); err == nil && seen.Held {
-		whose = ", was held by " + holderSince(seen)
+		freed, err = admin.ForceUnlock(ctx, name)
 	}
-	freed, err := free()
 	if err != nil {
 		if by := bySignal(ctx); by != nil {
 			return fail(codeOf(by), "%w", err) // it may be free

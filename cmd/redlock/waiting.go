@@ -75,18 +75,17 @@ func (f *lockFlags) reasons(ctx context.Context, client *redlock.Client) map[str
 
 // reason is why a caller waits.
 type reason struct {
-	what  string // what it waits for
-	held  string // by whom
+	what  string // what it waits for, and by whom that is held
 	since time.Duration
 	ahead int // how many wait in front; negative: not known
 }
 
 // key is the part of a reason whose change is worth saying.
-func (r reason) key() string { return fmt.Sprint(r.what, r.held, r.ahead) }
+func (r reason) key() string { return fmt.Sprint(r.what, r.ahead) }
 
 // String says it.
 func (r reason) String() string {
-	line := "still waiting for " + r.what + ": " + r.held
+	line := "still waiting for " + r.what
 	if r.since > 0 {
 		line += " for " + howLong(r.since)
 	}
@@ -104,13 +103,13 @@ func whyNotLocked(seen redlockadmin.Inspection, me string) reason {
 	if seen.Holder == shared && len(seen.Readers) > 0 {
 		by += " (" + some(seen.Readers, func(r redlockadmin.Reader) string { return named(r.Owner, r.Client) }) + ")"
 	}
-	return reason{what: fmt.Sprintf("%q", seen.Name), held: "held by " + by, since: seen.HeldFor, ahead: ahead(lockSight(seen, nil).queues, me)}
+	return reason{what: fmt.Sprintf("%q: held by %s", seen.Name, by), since: seen.HeldFor, ahead: ahead(lockSight(seen, nil).queues, me)}
 }
 
 func whyNoPermit(seen redlockadmin.SemaphoreInspection, me string) reason {
 	s := permitsSight(seen, nil)
 	by := some(seen.Slots, func(s redlockadmin.Slot) string { return named(s.Owner, s.Client) })
-	return reason{what: fmt.Sprintf("a permit of %q", seen.Name), held: s.verdict + ", by " + by, ahead: ahead(s.queues, me)}
+	return reason{what: fmt.Sprintf("a permit of %q: %s, by %s", seen.Name, s.verdict, by), ahead: ahead(s.queues, me)}
 }
 
 // some names the first few of a list.
