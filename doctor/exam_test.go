@@ -309,6 +309,18 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// told is what a report says under that ID: each finding with its severity and its masters.
+func told(report Report, id string) (all []string) {
+	for _, f := range report.Find(id) {
+		of := ""
+		if f.Masters != nil {
+			of = " of " + strings.Join(f.Masters, ", ")
+		}
+		all = append(all, fmt.Sprintf("%v%s: %s", f.Severity, of, f.Verdict))
+	}
+	return all
+}
+
 // TestFindingsOfMany: each row changes the facts about some masters, and of that check the report says this, and no more.
 func TestFindingsOfMany(t *testing.T) {
 	guarded := redlock.Config{Masters: []string{"m1"}}
@@ -430,14 +442,7 @@ func TestFindingsOfMany(t *testing.T) {
 	} {
 		facts := well(tt.masters)
 		tt.change(facts)
-		var told []string
-		for _, f := range examined(t, tt.cfg, facts).Find(tt.id) {
-			of := ""
-			if f.Masters != nil {
-				of = " of " + strings.Join(f.Masters, ", ")
-			}
-			told = append(told, fmt.Sprintf("%v%s: %s", f.Severity, of, f.Verdict))
-		}
+		told := told(examined(t, tt.cfg, facts), tt.id)
 		if len(told) != min(len(tt.want), 1) || !strings.HasPrefix(strings.Join(told, ""), tt.want) {
 			t.Errorf("%s: got %q, want %q", tt.name, told, tt.want)
 		}
