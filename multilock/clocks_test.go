@@ -36,21 +36,16 @@ func TestNowIsTheMedianOfTheMasters(t *testing.T) {
 		{"one master", []time.Duration{hour}, hour},
 		{"two", []time.Duration{hour, 0}, 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fx := &fixture{Fleet: redlocktest.Start(t, len(tt.skews))}
-				for i, skew := range tt.skews {
-					fx.Master(i).Skew(skew)
-				}
-				m := fx.another(t)
-				for range 3 {
-					if got := time.Until(m.All.Now()); got != tt.want {
-						t.Errorf("Now is %v ahead, want %v", got, tt.want)
-					}
-					time.Sleep(3*time.Second + time.Millisecond)
-				}
-			})
-		})
+		t.Run(tt.name, masters(len(tt.skews), func(t *testing.T, fx *fixture) {
+			for i, skew := range tt.skews {
+				fx.Master(i).Skew(skew)
+			}
+			m := fx.another(t)
+			for range 3 {
+				check.Equal(t, time.Until(m.All.Now()), tt.want, "Now is ahead by")
+				time.Sleep(3*time.Second + time.Millisecond)
+			}
+		}))
 	}
 }
 
@@ -58,8 +53,7 @@ func TestNowIsTheMedianOfTheMasters(t *testing.T) {
 // when it began.
 func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
 	for _, skew := range []time.Duration{-time.Hour, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			fx := &fixture{Fleet: redlocktest.Start(t, 3)}
+		masters(3, func(t *testing.T, fx *fixture) {
 			fx.each(func(m *redlocktest.Master) { m.Skew(skew); m.Kill() })
 			m := fx.another(t)
 			want := time.Now().Add(skew)
@@ -84,26 +78,20 @@ func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
 			}
 			c.cancel()
 			c.wantError(t, "then", context.Canceled, poll.ErrTaken)
-		})
+		})(t)
 	}
 }
 
 // A client that starts where only a minority is in reach asks that for nothing: the counter there would take
 // over its own clock, and keep it.
 func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fx := &fixture{Fleet: redlocktest.Start(t, 5)}
+	masters(5, func(t *testing.T, fx *fixture) {
 		fx.each(func(m *redlocktest.Master) { m.Skew(-time.Hour) }) // or: the client's clock is ahead
-		for i := range 3 {
-			fx.Master(i).Kill()
-		}
-		log := new(check.Output)
-		m := fx.client(t, node.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
+		fx.each((*redlocktest.Master).Kill, 0, 1, 2)
+		m := fx.client(t, node.Config{Logger: slog.New(slog.NewTextHandler(fx.log, nil))})
 		c := begin(t, m, patient("k"))
 		_, err := m.Lock(t.Context(), request("k"))
-		if !errors.Is(err, poll.ErrNoQuorum) {
-			t.Errorf("a try = %v, want %v", err, poll.ErrNoQuorum)
-		}
+		check.Err(t, "a try", err, poll.ErrNoQuorum)
 		_, errs := m.TryAll(t.Context(), []Request{request("k"), request("l")})
 		for _, err := range errs {
 			if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !errors.Is(err, poll.ErrNoQuorum) || len(why.Nodes.Errors) != 3 {
@@ -112,19 +100,14 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := m.Lock(ended, request("k")); !errors.Is(err, poll.ErrNoQuorum) || !errors.Is(err, context.Canceled) {
-			t.Errorf("a try whose context has ended = %v, want %v and %v", err, poll.ErrNoQuorum, context.Canceled)
-		}
+		_, err = m.Lock(ended, request("k"))
+		check.Err(t, "a try whose context has ended", err, poll.ErrNoQuorum, context.Canceled)
 		time.Sleep(time.Minute)
 		for i := 3; i < 5; i++ {
-			if got := fx.Master(i).Keys(); len(got) > 0 {
-				t.Errorf("m%d has %q, want nothing", i+1, got)
-			}
+			check.Equal(t, len(fx.Master(i).Keys()), 0, "keys of m%d", i+1)
 		}
 		c.wantWaiting(t, "a minority is there")
-		if lines := log.Lines("waiting for a quorum"); len(lines) != 1 {
-			t.Errorf("the log has %q, want one line that says so", lines)
-		}
+		check.Equal(t, len(fx.log.Lines("waiting for a quorum")), 1, "lines in the log that say so")
 
 		fx.Master(0).Restart()
 		time.Sleep(3 * time.Second)
@@ -132,17 +115,14 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
 			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
 		}
-		if lines := log.Lines("quorum is back"); len(lines) != 1 {
-			t.Errorf("the log has %q, want one line that says so", lines)
-		}
+		check.Equal(t, len(fx.log.Lines("quorum is back")), 1, "lines in the log that say so")
 		unlock(t, hold)
-	})
+	})(t)
 }
 
 // A wait for the masters' time ends where it is in vain.
 func TestWaitForTimeInVain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fx := &fixture{Fleet: redlocktest.Start(t, 3)}
+	masters(3, func(t *testing.T, fx *fixture) {
 		fx.each((*redlocktest.Master).Kill)
 		c := begin(t, fx.another(t), patient("k"))
 		time.Sleep(time.Second)
@@ -153,13 +133,12 @@ func TestWaitForTimeInVain(t *testing.T) {
 		})
 		time.Sleep(3 * time.Second)
 		c.wantError(t, "then", poll.ErrNoQuorum)
-	})
+	})(t)
 }
 
 // The first Lock of a client waits until it knows their time.
 func TestFirstLockTellsTheTimeOfTheMasters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fx := &fixture{Fleet: redlocktest.Start(t, 3)}
+	masters(3, func(t *testing.T, fx *fixture) {
 		fx.each(func(m *redlocktest.Master) {
 			m.Skew(-time.Hour)
 			m.Delay(10 * time.Millisecond)
@@ -172,12 +151,12 @@ func TestFirstLockTellsTheTimeOfTheMasters(t *testing.T) {
 			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
 		}
 		unlock(t, hold)
-	})
+	})(t)
 }
 
 // A majority answers no sooner than its slowest master, and nobody waits for the rest.
 func TestRoundTripOfAMajority(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, fx *fixture) {
+	bubble(5, func(t *testing.T, fx *fixture) {
 		for i, ms := range []time.Duration{40, 10, 60, 30, 20} {
 			fx.Master(i).Delay(ms * time.Millisecond / 2)
 		}
@@ -193,15 +172,13 @@ func TestRoundTripOfAMajority(t *testing.T) {
 		fx.Master(1).Kill()
 		time.Sleep(time.Second)
 		check("without the fastest", 40*time.Millisecond)
-		fx.Master(3).Kill()
-		fx.Master(2).Kill()
+		fx.each((*redlocktest.Master).Kill, 2, 3)
 		time.Sleep(time.Second)
 		check("without a majority", 40*time.Millisecond)
-		fx.Master(0).Kill()
-		fx.Master(4).Kill()
+		fx.each((*redlocktest.Master).Kill, 0, 4)
 		time.Sleep(time.Second)
 		check("without masters", 0)
-	})
+	})(t)
 }
 
 // What becomes of what was won when masters turn out not to stand by it.
@@ -224,38 +201,32 @@ func TestClockThatStoodStill(t *testing.T) {
 		{"a majority for longer than the lease", 2, time.Minute, 0, false},
 		{"all for longer than the lease", 3, time.Minute, 0, false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				fixed, req := fx.take(t, fx.m, "fixed"), watched()
-				renewed := fx.lock(t, req)
-				for i := range tt.ahead {
-					fx.Master(i).Skew(tt.paused)
-				}
-				time.Sleep(time.Second)
-				synctest.Wait()
-				if got := fixed.Remaining(); got != tt.want {
-					t.Errorf("a second later %v is left, want %v", got, tt.want)
-				}
-				if tt.want == 0 {
-					entryOf(fixed).wantEnded(t, poll.ErrLost)
-				} else {
-					entryOf(fixed).wantAlive(t)
-					time.Sleep(tt.want)
-					synctest.Wait()
-					entryOf(fixed).wantEnded(t, poll.ErrLost) // and its timer fires then
-				}
-				if err := renewed.Check(); tt.keeps && tt.ahead == 1 && err != nil || !tt.keeps && !errors.Is(err, poll.ErrLost) {
-					t.Errorf("the hold that is renewed: %v, want it kept: %v", err, tt.keeps)
-				}
-				renewed.end(attempt.End, nil)
-			})
-		})
+		t.Run(tt.name, bubble(3, func(t *testing.T, fx *fixture) {
+			fixed, req := fx.take(t, fx.m, "fixed"), watched("k")
+			renewed := fx.lock(t, req)
+			for i := range tt.ahead {
+				fx.Master(i).Skew(tt.paused)
+			}
+			rest(time.Second)
+			check.Equal(t, fixed.Remaining(), tt.want, "what is left a second later")
+			if tt.want == 0 {
+				entryOf(fixed).wantEnded(t, poll.ErrLost)
+			} else {
+				entryOf(fixed).wantAlive(t)
+				rest(tt.want)
+				entryOf(fixed).wantEnded(t, poll.ErrLost) // and its timer fires then
+			}
+			if err := renewed.Check(); tt.keeps && tt.ahead == 1 && err != nil || !tt.keeps && !errors.Is(err, poll.ErrLost) {
+				t.Errorf("the hold that is renewed: %v, want it kept: %v", err, tt.keeps)
+			}
+			renewed.end(attempt.End, nil)
+		}))
 	}
 }
 
 // A hold ends as soon as it is known that the clock stood still, and not when the watchdog looks the next time.
 func TestLagEndsHoldsAtOnce(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		hold := fx.take(t, fx.m, "k")
 		e := entryOf(hold)
 		fx.m.Gained(0, time.Minute)
@@ -264,7 +235,7 @@ func TestLagEndsHoldsAtOnce(t *testing.T) {
 		fx.m.Gained(1, time.Minute)
 		synctest.Wait()
 		e.wantEnded(t, poll.ErrLost)
-	})
+	})(t)
 }
 
 // Who holds a lock learns at once that a majority of the masters has restarted without it, and that it still
@@ -280,25 +251,20 @@ func TestRestartIsLookedAtOnce(t *testing.T) {
 		{"a majority, with its data", (*redlocktest.Master).RestartWithData, 2, nil},
 		{"a minority, empty", (*redlocktest.Master).Restart, 1, nil},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inGuardedBubble(t, 3, time.Minute, func(t *testing.T, fx *fixture) {
-				req := watched()
-				req.Lease = 30 * time.Second
-				hold := fx.lock(t, req)
-				time.Sleep(3 * time.Second)
-				for i := range tt.masters {
-					tt.restart(fx.Master(i))
-				}
-				time.Sleep(100 * time.Millisecond)
-				synctest.Wait()
-				if err := hold.Check(); !errors.Is(err, tt.want) {
-					t.Errorf("the hold: %v, want %v", err, tt.want)
-				}
-				if want := clock.Validity(30*time.Second, 100*time.Millisecond); tt.want == nil && hold.Remaining() < want {
-					t.Errorf("%v is left, want %v or more: it was renewed", hold.Remaining(), want)
-				}
-				hold.end(attempt.End, nil)
-			})
-		})
+		t.Run(tt.name, guarded(3, time.Minute, func(t *testing.T, fx *fixture) {
+			req := watched("k")
+			req.Lease = 30 * time.Second
+			hold := fx.lock(t, req)
+			time.Sleep(3 * time.Second)
+			for i := range tt.masters {
+				tt.restart(fx.Master(i))
+			}
+			rest(100 * time.Millisecond)
+			check.Err(t, "Check", hold.Check(), tt.want)
+			if want := clock.Validity(30*time.Second, 100*time.Millisecond); tt.want == nil && hold.Remaining() < want {
+				t.Errorf("%v is left, want %v or more: it was renewed", hold.Remaining(), want)
+			}
+			hold.end(attempt.End, nil)
+		}))
 	}
 }

@@ -2,12 +2,12 @@ package multilock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
@@ -19,47 +19,32 @@ import (
 // Close gives back what is held, also what is won while it is called, on masters that answer.
 func TestCloseGivesBack(t *testing.T) {
 	for delay := range 6 {
-		t.Run(fmt.Sprint(delay), func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				m := fx.another(t)
-				m.All.Greet(t.Context())
-				held := fx.take(t, m, "held")
-				fx.each(func(m *redlocktest.Master) { m.Delay(2 * time.Millisecond) })
-				var calls []*call
-				for _, req := range []Request{request("k"), patient("l"), patient("l"), patient("held")} {
-					calls = append(calls, begin(t, m, req))
+		t.Run(fmt.Sprint(delay), bubble(3, func(t *testing.T, fx *fixture) {
+			m := fx.another(t)
+			m.All.Greet(t.Context())
+			held := fx.take(t, m, "held")
+			fx.each(func(m *redlocktest.Master) { m.Delay(2 * time.Millisecond) })
+			var calls []*call
+			for _, req := range []Request{request("k"), patient("l"), patient("l"), patient("held")} {
+				calls = append(calls, begin(t, m, req))
+			}
+			time.Sleep(time.Duration(delay) * time.Millisecond)
+			check.Err(t, "Close", m.Close())
+			entryOf(held).wantEnded(t, poll.ErrClosed)
+			for i, c := range calls {
+				if c.over() && c.err == nil {
+					c.entry.wantEnded(t, poll.ErrClosed)
+				} else {
+					c.wantError(t, fmt.Sprint("call ", i), poll.ErrClosed)
 				}
-				time.Sleep(time.Duration(delay) * time.Millisecond)
-				if err := m.Close(); err != nil {
-					t.Errorf("Close = %v", err)
-				}
-				entryOf(held).wantEnded(t, poll.ErrClosed)
-				for i, c := range calls {
-					switch {
-					case !c.over():
-						t.Errorf("call %d goes on after Close", i)
-					case c.err == nil:
-						c.entry.wantEnded(t, poll.ErrClosed)
-					case !errors.Is(c.err, poll.ErrClosed):
-						t.Errorf("call %d = %v, want ErrClosed", i, c.err)
-					}
-				}
-				time.Sleep(time.Second)
-				for _, key := range []string{"k", "l", "held"} {
-					fx.wantHolders(t, key, "- - -")
-				}
-				fx.wantNothing(t, "after Close", m)
-			})
-		})
+			}
+			time.Sleep(time.Second)
+			for _, key := range []string{"k", "l", "held"} {
+				fx.wantHolders(t, key, "- - -")
+			}
+			fx.wantNothing(t, "after Close", m)
+		}))
 	}
-}
-
-// slowEntry takes its time when it is told that the hold has ended.
-type slowEntry struct{ entry }
-
-func (e *slowEntry) Ended(cause error) {
-	time.Sleep(10 * time.Millisecond)
-	e.entry.Ended(cause)
 }
 
 // What crosses an Unlock whose release is about to be sent leaves the lock to it: the release tells
@@ -68,38 +53,28 @@ func TestBesideAnUnlock(t *testing.T) {
 	for name, cross := range map[string]func(*testing.T, *Hold){
 		"a renewal that is due": func(_ *testing.T, hold *Hold) { hold.d.m.renew(lease, []*driver{hold.d}) },
 		"a downgrade": func(t *testing.T, hold *Hold) {
-			if _, err := hold.renewOnce(t.Context(), redlocktrace.RenewalDowngrade, attempt.Event{Kind: attempt.Downgrade}); !errors.Is(err, poll.ErrNotHeld) {
-				t.Errorf("downgrade = %v, want ErrNotHeld", err)
-			}
+			_, err := hold.renewOnce(t.Context(), redlocktrace.RenewalDowngrade, attempt.Event{Kind: attempt.Downgrade})
+			check.Err(t, "a downgrade", err, poll.ErrNotHeld)
 		},
-		"Close": func(t *testing.T, hold *Hold) {
-			if err := hold.d.m.Close(); err != nil {
-				t.Errorf("Close = %v", err)
-			}
-		},
+		"Close": func(t *testing.T, hold *Hold) { check.Err(t, "Close", hold.d.m.Close()) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				req := request("k")
-				req.Entry = new(slowEntry)
-				hold := fx.lock(t, req)
-				synctest.Wait()
-				unlocked := make(chan error, 1)
-				go func() { unlocked <- hold.Unlock(context.Background(), req.Entry) }()
-				synctest.Wait()
-				cross(t, hold)
-				if err := <-unlocked; err != nil {
-					t.Errorf("Unlock = %v", err)
-				}
-				fx.wantNothing(t, "then", fx.m)
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			req := request("k")
+			req.Entry = &entry{then: func() { time.Sleep(10 * time.Millisecond) }}
+			hold := fx.lock(t, req)
+			unlocked := make(chan error, 1)
+			go func() { unlocked <- hold.Unlock(context.Background(), req.Entry) }()
+			synctest.Wait()
+			cross(t, hold)
+			check.Err(t, "Unlock", <-unlocked)
+			fx.wantNothing(t, "then", fx.m)
+		}))
 	}
 }
 
 // A hold whose release is held up on its way to the masters has ended for its entries, and is one that Close finds.
 func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		m, gate := fx.gated(t, 0)
 		hold := fx.take(t, m, "k")
 		open := gate.shut()
@@ -107,34 +82,25 @@ func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 		go func() { unlocked <- hold.Unlock(context.Background(), e) }()
 		synctest.Wait()
 		e.wantEnded(t, poll.ErrNotHeld)
-		if holds := m.holds(); len(holds) != 1 {
-			t.Errorf("%d holds while the release is on its way, want the one", len(holds))
-		}
+		check.Equal(t, len(m.holds()), 1, "holds while the release is on its way")
 		open()
-		if err := <-unlocked; err != nil {
-			t.Errorf("Unlock = %v", err)
-		}
-		if holds := m.holds(); len(holds) != 0 {
-			t.Errorf("%d holds after Unlock, want none", len(holds))
-		}
-	})
+		check.Err(t, "Unlock", <-unlocked)
+		check.Equal(t, len(m.holds()), 0, "holds after Unlock")
+	})(t)
 }
 
 // A hold ends with its validity, also while Close waits for what is under way.
 func TestCloseProlongsNoHold(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
 		hold := fx.take(t, m, "k")
 		e := entryOf(hold)
 		m.All.Begin()
 		closed := make(chan error, 1)
 		go func() { closed <- m.Close() }()
-		time.Sleep(lease)
-		synctest.Wait()
+		rest(lease)
 		e.wantEnded(t, poll.ErrLost)
 		m.All.End()
-		if err := <-closed; err != nil {
-			t.Errorf("Close = %v", err)
-		}
-	})
+		check.Err(t, "Close", <-closed)
+	})(t)
 }

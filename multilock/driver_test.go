@@ -35,7 +35,7 @@ func wantMessages(t *testing.T, name string, d *driver, at []Set, want ...*scrip
 // with a release, is below what the caller has seen. It comes before the release of an owner that is given up for it.
 func TestEffectsBecomeCommands(t *testing.T) {
 	const short, at = 300 * time.Millisecond, Set(0b101)
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		d := newWaiting(fx.m)
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -84,18 +84,17 @@ func TestEffectsBecomeCommands(t *testing.T) {
 		if out := d.out.messages; len(out) < 2 || out[0].cmd.Releases() || !out[1].cmd.Releases() {
 			t.Errorf("it sends %+v, want a round of the next owner, and behind it the release of this one", out)
 		}
-	})
+	})(t)
 }
 
 // What a master says comes to the machine as the answer or the message that it is: of that master, and of its round.
 func TestAnswersBecomeEvents(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		d := asked(fx.another(t))
 		fx.each((*redlocktest.Master).Freeze)
 		d.step(&attempt.Event{Kind: attempt.Hint}) // so that it asks again
-		time.Sleep(timeout / 2)
-		synctest.Wait()
+		rest(timeout / 2)
 		defer d.giveUp()
 		defer fx.each((*redlocktest.Master).Thaw)
 		const nothing = ^attempt.Kind(0)
@@ -153,5 +152,5 @@ func TestAnswersBecomeEvents(t *testing.T) {
 				t.Errorf("%s: it comes to\n%+v, want\n%+v", tt.name, d.state, want)
 			}
 		}
-	})
+	})(t)
 }

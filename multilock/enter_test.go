@@ -17,14 +17,7 @@ import (
 
 // Callers that share an owner enter each other's hold.
 
-// shared wants k for owner, without waiting.
-func shared(owner any) Request {
-	req := request("k")
-	req.Owner = owner
-	return req
-}
-
-// counts returns the hold count of hold at each master, which must be the same, and in the client.
+// wantCounts checks the hold count of hold at each master, which must be the same, and in the client.
 func (fx *fixture) wantCounts(t *testing.T, hold *Hold, want string, inClient int) {
 	t.Helper()
 	synctest.Wait()
@@ -36,38 +29,23 @@ func (fx *fixture) wantCounts(t *testing.T, hold *Hold, want string, inClient in
 
 // Re-entry touches only what is held, and needs a majority that has the hold.
 func TestEnterNeedsAMajority(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
 		req := shared(owner)
 		hold := fx.lock(t, req)
-		synctest.Wait()
 		fx.Master(0).FlushAll()
-		if _, err := fx.m.Lock(t.Context(), shared(owner)); err != nil {
-			t.Errorf("Lock with the hold at two masters of three = %v", err)
-		}
+		fx.lock(t, shared(owner)) // two masters of three have the hold
 		fx.wantHolders(t, "k", "- "+hold.Owner()+" "+hold.Owner())
 
-		for _, i := range []int{1, 2} {
-			fx.Master(i).Freeze()
-		}
-		if _, err := fx.m.Lock(t.Context(), shared(owner)); !errors.Is(err, poll.ErrNoQuorum) {
-			t.Errorf("Lock with two masters frozen = %v, want ErrNoQuorum", err)
-		}
-		if got := hold.Count(); got != 2 {
-			t.Errorf("Count = %d, want 2: what was not confirmed does not count", got)
-		}
-		for _, i := range []int{1, 2} {
-			fx.Master(i).Thaw()
-		}
+		fx.each((*redlocktest.Master).Freeze, 1, 2)
+		fx.wantRefused(t, shared(owner), poll.ErrNoQuorum)
+		check.Equal(t, hold.Count(), 2, "Count, in which is nothing that was not confirmed")
+		fx.each((*redlocktest.Master).Thaw, 1, 2)
 		time.Sleep(2 * time.Second)
 		// Nor is the hold's owner a stray by that, which this client would release wherever it meets it.
-		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrTaken) {
-			t.Errorf("Lock of another caller = %v, want ErrTaken", err)
-		}
+		fx.wantRefused(t, request("k"), poll.ErrTaken)
 		fx.wantHolders(t, "k", "- "+hold.Owner()+" "+hold.Owner())
-		if got := fx.Master(2).HGet("k", hold.Owner()); got != "2" {
-			t.Errorf("hold count of m3 = %s, want 2: the entry was taken back", got)
-		}
+		check.Equal(t, fx.Master(2).HGet("k", hold.Owner()), "2", "hold count of m3, where the entry was taken back")
 
 		// A majority has lost it: the hold is lost, and the caller locks anew.
 		fx.Master(1).FlushAll()
@@ -81,48 +59,33 @@ func TestEnterNeedsAMajority(t *testing.T) {
 		if next.Token() <= hold.Token() {
 			t.Errorf("token %d after %d, want a larger one", next.Token(), hold.Token())
 		}
-	})
+	})(t)
 }
 
 // A hold is not taken by another owner because a minority of the masters says so, while others say nothing.
 func TestEnterBesideAStray(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, fx *fixture) {
+	bubble(5, func(t *testing.T, fx *fixture) {
 		req := shared(new(int))
 		hold := fx.lock(t, req)
-		synctest.Wait()
 		fx.seat("x", time.Hour, 0)
-		fx.Master(1).Freeze()
-		fx.Master(2).Freeze()
+		fx.each((*redlocktest.Master).Freeze, 1, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		_, err := fx.m.Lock(ctx, shared(req.Owner))
-		if !errors.Is(err, poll.ErrNoQuorum) || errors.Is(err, poll.ErrTaken) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Lock = %v, want ErrNoQuorum, and the end of its context", err)
-		}
-		if _, err := fx.m.Lock(t.Context(), shared(req.Owner)); !errors.Is(err, poll.ErrNoQuorum) || errors.Is(err, poll.ErrTaken) {
-			t.Errorf("Lock = %v, want ErrNoQuorum", err)
-		}
-		if err := hold.Check(); err != nil {
-			t.Errorf("the hold has ended: %v", err)
-		}
-	})
+		check.Err(t, "Lock", err, poll.ErrNoQuorum, context.DeadlineExceeded)
+		check.NotErr(t, "Lock", err, poll.ErrTaken)
+		check.NotErr(t, "Lock", fx.wantRefused(t, shared(req.Owner), poll.ErrNoQuorum), poll.ErrTaken)
+		check.Err(t, "Check", hold.Check())
+	})(t)
 }
 
 // A caller who waits enters once the hold of its owner can be confirmed, and stays a waiter until then.
 func TestWaitingToEnter(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
-		again := func() Request {
-			req := shared(owner)
-			req.Wait = true
-			return req
-		}
 		hold := fx.lock(t, shared(owner))
-		synctest.Wait()
-		for _, i := range []int{0, 1} {
-			fx.Master(i).Refuse("OOM no")
-		}
-		c := begin(t, fx.m, again())
+		fx.each(func(m *redlocktest.Master) { m.Refuse("OOM no") }, 0, 1)
+		c := begin(t, fx.m, patiently(owner))
 		time.Sleep(time.Second)
 		c.wantWaiting(t, "while two masters refuse")
 		fx.Master(0).Refuse("")
@@ -134,35 +97,27 @@ func TestWaitingToEnter(t *testing.T) {
 		fx.Master(0).Refuse("OOM no")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := fx.m.Lock(ctx, again())
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, poll.ErrNoQuorum) {
-			t.Errorf("Lock = %v, want DeadlineExceeded and poll.ErrNoQuorum", err)
-		}
+		_, err := fx.m.Lock(ctx, patiently(owner))
+		check.Err(t, "Lock", err, context.DeadlineExceeded, poll.ErrNoQuorum)
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
 		hold.end(attempt.End, poll.ErrNotHeld)
 		// And at once where it is in vain.
 		hold = fx.lock(t, shared(owner))
-		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
-		_, err = fx.m.Lock(t.Context(), again())
+		_, err = fx.m.Lock(t.Context(), patiently(owner))
 		if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !why.Hopeless || hold.Count() != 1 {
 			t.Errorf("Lock = %v, want it hopeless while the hold lasts", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
 		hold.end(attempt.End, poll.ErrNotHeld)
-	})
+	})(t)
 }
 
 // A caller that waits, and is not the first, enters the hold that another call gets for its owner.
 func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		hold := fx.take(t, fx.m, "k")
 		owner := new(int)
-		patiently := func(owner any) Request {
-			req := shared(owner)
-			req.Wait = true
-			return req
-		}
 		first := begin(t, fx.m, patiently(owner))
 		between := begin(t, fx.m, patiently(new(int)))
 		last := begin(t, fx.m, patiently(owner))
@@ -174,35 +129,29 @@ func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
 		between.wantWaiting(t, "while another owner has it")
 		fx.wantCounts(t, hold, "2", 2)
 		for _, c := range []*call{first, last} {
-			if err := hold.Unlock(t.Context(), c.entry); err != nil {
-				t.Errorf("Unlock = %v", err)
-			}
+			check.Err(t, "Unlock", hold.Unlock(t.Context(), c.entry))
 		}
 		unlock(t, between.wantHold(t, "then"))
 		fx.wantNothing(t, "after all", fx.m)
-	})
+	})(t)
 }
 
 // Unlock of one entry returns once the masters have been told, however many others come and go meanwhile.
 func TestUnlockWhileOthersComeAndGo(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
 		outer, inner := shared(owner), shared(owner)
 		hold := fx.lock(t, outer)
 		fx.lock(t, inner)
-		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		var others sync.WaitGroup
 		others.Go(func() {
 			for range 5000 {
 				others.Go(func() {
 					req := shared(owner)
-					if _, err := fx.m.Lock(t.Context(), req); err != nil {
-						t.Errorf("Lock = %v", err)
-					}
-					if err := hold.Unlock(t.Context(), req.Entry); err != nil {
-						t.Errorf("Unlock = %v", err)
-					}
+					_, err := fx.m.Lock(t.Context(), req)
+					check.Err(t, "Lock", err)
+					check.Err(t, "Unlock", hold.Unlock(t.Context(), req.Entry))
 				})
 				time.Sleep(time.Second / 5000)
 			}
@@ -210,13 +159,11 @@ func TestUnlockWhileOthersComeAndGo(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		began := time.Now()
 		check.OK(t, hold.Unlock(t.Context(), inner.Entry))
-		if took := time.Since(began); took > 10*time.Millisecond {
-			t.Errorf("Unlock took %v, want a few round trips", took)
-		}
+		check.AtMost(t, time.Since(began), 10*time.Millisecond, "Unlock took")
 		others.Wait()
 		fx.wantCounts(t, hold, "1", 1)
 		unlock(t, hold)
-	})
+	})(t)
 }
 
 // downgrade has the masters make a reader of a hold, without its client.
@@ -226,10 +173,8 @@ func (fx *fixture) downgrade(t *testing.T, hold *Hold) {
 	words := script.Renew(lease, []script.Renewal{{Owner: reader, Token: hold.Token()}}).Words(nil, false)
 	for _, p := range fx.Pools() {
 		conn := p.Get()
-		if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
-			t.Fatal(err)
-		}
-		conn.Close()
+		_, err := conn.Do(words[0].(string), words[1:]...)
+		check.OK(t, errors.Join(err, conn.Close()))
 	}
 }
 
@@ -258,37 +203,30 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 			return hold.Extend(context.Background(), inner, lease)
 		}, nil, 2},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				owner, outer := new(int), shared(nil)
-				outer.Owner = owner
-				hold, inner := fx.lock(t, outer), shared(owner)
-				fx.lock(t, inner)
-				synctest.Wait()
-				fx.downgrade(t, hold) // the masters know it first
-				fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
-				result := make(chan error, 1)
-				go func() { result <- tt.call(fx, hold, owner, inner.Entry) }()
-				synctest.Wait() // it was asked for a writer
-				if err := hold.Downgrade(t.Context(), outer.Entry); err != nil {
-					t.Errorf("Downgrade = %v", err)
-				}
-				if err := <-result; err != tt.want && !errors.Is(err, tt.want) {
-					t.Errorf("%s = %v, want %v", name, err, tt.want)
-				}
-				check.Equal(t, hold.Count(), tt.count, "Count")
-				outer.Entry.(*entry).wantAlive(t)
-				hold.end(attempt.End, poll.ErrNotHeld)
-				time.Sleep(time.Second)
-				fx.wantHolders(t, "k", "- - -")
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			owner := new(int)
+			outer, inner := shared(owner), shared(owner)
+			hold := fx.lock(t, outer)
+			fx.lock(t, inner)
+			fx.downgrade(t, hold) // the masters know it first
+			fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+			result := make(chan error, 1)
+			go func() { result <- tt.call(fx, hold, owner, inner.Entry) }()
+			synctest.Wait() // it was asked for a writer
+			check.Err(t, "Downgrade", hold.Downgrade(t.Context(), outer.Entry))
+			check.Err(t, name, <-result, tt.want)
+			check.Equal(t, hold.Count(), tt.count, "Count")
+			outer.Entry.(*entry).wantAlive(t)
+			hold.end(attempt.End, poll.ErrNotHeld)
+			time.Sleep(time.Second)
+			fx.wantHolders(t, "k", "- - -")
+		}))
 	}
 }
 
 // A hold whose last entry gives up before it is confirmed has ended, as by Unlock.
 func TestTheLastEntryGivesUp(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		outer := shared(new(int))
 		hold := fx.lock(t, outer)
 		synctest.Wait()
@@ -305,5 +243,5 @@ func TestTheLastEntryGivesUp(t *testing.T) {
 		unlocked.Wait()
 		outer.Entry.(*entry).wantEnded(t, poll.ErrNotHeld)
 		fx.wantNothing(t, "after all", fx.m)
-	})
+	})(t)
 }

@@ -41,11 +41,16 @@ type fixture struct {
 	log *check.Output // of m
 }
 
-// inBubble runs f with n masters in a bubble, and fails if anything is left running.
-func inBubble(t *testing.T, n int, f func(*testing.T, *fixture)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		fx := newFixture(t, n, 0)
+// masters is a test in a bubble, with n masters in memory. It fails if anything is left running.
+func masters(n int, f func(*testing.T, *fixture)) func(*testing.T) {
+	return func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { f(t, &fixture{Fleet: redlocktest.Start(t, n), log: new(check.Output)}) })
+	}
+}
+
+// bubble is masters with a client, to which the masters are known.
+func bubble(n int, f func(*testing.T, *fixture)) func(*testing.T) {
+	return guarded(n, 0, func(t *testing.T, fx *fixture) {
 		// From here on the masters know the scripts, and a command is one round trip.
 		hold := fx.take(t, fx.m, "warm")
 		synctest.Wait() // a release behind it would have a master that lacks the script drop it
@@ -56,17 +61,18 @@ func inBubble(t *testing.T, n int, f func(*testing.T, *fixture)) {
 	})
 }
 
-// inGuardedBubble is inBubble with a client that guards masters which restart.
-func inGuardedBubble(t *testing.T, n int, guard time.Duration, f func(*testing.T, *fixture)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, newFixture(t, n, guard)) })
+// guarded is masters with a client that guards those which restart.
+func guarded(n int, guard time.Duration, f func(*testing.T, *fixture)) func(*testing.T) {
+	return masters(n, func(t *testing.T, fx *fixture) {
+		fx.m = fx.client(t, node.Config{Guard: guard, Logger: slog.New(slog.NewTextHandler(fx.log, nil))})
+		f(t, fx)
+	})
 }
 
-func newFixture(t *testing.T, n int, guard time.Duration) *fixture {
-	t.Helper()
-	fx := &fixture{Fleet: redlocktest.Start(t, n), log: new(check.Output)}
-	fx.m = fx.client(t, node.Config{Guard: guard, Logger: slog.New(slog.NewTextHandler(fx.log, nil))})
-	return fx
+// rest lets time pass, and then all that happens at that moment.
+func rest(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // another makes one more client, for as long as the test.
@@ -104,20 +110,26 @@ func connect(fleet *redlocktest.Fleet, pools []*redis.Pool, cfg node.Config) *Ma
 	return New(nodes, cfg.Logger, cfg.Trace)
 }
 
-// each does f to every master.
-func (fx *fixture) each(f func(*redlocktest.Master)) {
-	for _, m := range fx.Masters() {
-		f(m)
+// each does f to these masters, or to every one.
+func (fx *fixture) each(f func(*redlocktest.Master), these ...int) {
+	for i, m := range fx.Masters() {
+		if len(these) == 0 || slices.Contains(these, i) {
+			f(m)
+		}
 	}
 }
 
 // entry is an Entry that notes what it is told.
 type entry struct {
+	then   func() // happens first when it is told, if it is not nil
 	mu     sync.Mutex
 	causes []error
 }
 
 func (e *entry) Ended(cause error) {
+	if e.then != nil {
+		e.then()
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.causes = append(e.causes, cause)
@@ -161,38 +173,59 @@ func request(key string) Request { return Request{Key: key, Lease: lease, Entry:
 
 // patient wants key for lease, and waits for it.
 func patient(key string) Request {
-	req := request(key)
-	req.Wait = true
-	return req
+	return Request{Key: key, Lease: lease, Entry: new(entry), Wait: true}
+}
+
+// watched wants key, renewed until it is given back.
+func watched(key string) Request {
+	return Request{Key: key, Lease: lease, Entry: new(entry), Watch: true}
+}
+
+// permit waits for one of the permits of k.
+func permit(permits int) Request {
+	return Request{Key: "k", Lease: lease, Entry: new(entry), Wait: true, Permits: permits}
+}
+
+// shared wants k for owner, without waiting.
+func shared(owner any) Request {
+	return Request{Key: "k", Lease: lease, Entry: new(entry), Owner: owner}
+}
+
+// patiently is shared that waits.
+func patiently(owner any) Request {
+	return Request{Key: "k", Lease: lease, Entry: new(entry), Owner: owner, Wait: true}
 }
 
 // take locks what must be free. All masters have answered when it returns.
 func (fx *fixture) take(t *testing.T, m *Masters, key string) *Hold {
 	t.Helper()
 	hold, err := m.Lock(t.Context(), request(key))
-	if err != nil {
-		t.Fatalf("Lock(%q) = %v, want a hold", key, err)
-	}
+	check.OK(t, err, "Lock(%q)", key)
 	synctest.Wait()
 	return hold
 }
 
-// lock has the client of fx take or enter a lock, which must succeed.
+// lock has the client of fx take or enter a lock, which must succeed. All masters have answered when it returns.
 func (fx *fixture) lock(t *testing.T, req Request) *Hold {
 	t.Helper()
 	hold, err := fx.m.Lock(t.Context(), req)
-	if err != nil {
-		t.Fatalf("Lock(%q) = %v, want a hold", req.Key, err)
-	}
+	check.OK(t, err, "Lock(%q)", req.Key)
+	synctest.Wait()
 	return hold
+}
+
+// wantRefused has the client of fx ask for a lock, wants errors of these kinds, and returns what there is.
+func (fx *fixture) wantRefused(t *testing.T, req Request, kinds ...error) error {
+	t.Helper()
+	_, err := fx.m.Lock(t.Context(), req)
+	check.Err(t, "Lock", err, kinds...)
+	return err
 }
 
 // unlock gives the first entry of a hold back.
 func unlock(t *testing.T, hold *Hold) {
 	t.Helper()
-	if err := hold.Unlock(context.Background(), entryOf(hold)); err != nil {
-		t.Errorf("Unlock = %v", err)
-	}
+	check.Err(t, "Unlock", hold.Unlock(context.Background(), entryOf(hold)))
 }
 
 // call is a Lock under way.
@@ -236,9 +269,7 @@ func (c *call) wantHold(t *testing.T, when string) *Hold {
 	if !c.over() {
 		t.Fatalf("%s: Lock still waits, want a hold", when)
 	}
-	if c.err != nil {
-		t.Fatalf("%s: Lock = %v, want a hold", when, c.err)
-	}
+	check.OK(t, c.err, "%s: Lock", when)
 	return c.hold
 }
 
@@ -256,11 +287,7 @@ func (c *call) wantError(t *testing.T, when string, kinds ...error) {
 	if !c.over() {
 		t.Fatalf("%s: Lock still waits, want %v", when, kinds)
 	}
-	for _, kind := range kinds {
-		if !errors.Is(c.err, kind) {
-			t.Errorf("%s: Lock = %v, want %v", when, c.err, kinds)
-		}
-	}
+	check.Err(t, when+": Lock", c.err, kinds...)
 }
 
 // newWaiting makes a driver of a caller that waits for k, in no line of the client. It must be

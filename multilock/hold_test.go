@@ -16,34 +16,22 @@ import (
 
 // The life of a hold: validity, Extend, its end.
 
-// watched wants k, renewed until it is given back.
-func watched() Request {
-	req := request("k")
-	req.Watch = true
-	return req
-}
-
 // Giving a lock back.
 
 // An Unlock of one entry of several that finds the hold gone ends it for all.
 func TestUnlockOfOneEntryFindsTheHoldLost(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
 		one, two := shared(owner), shared(owner)
 		hold := fx.lock(t, one)
 		fx.lock(t, two)
-		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Del("k") })
-		if err := hold.Unlock(t.Context(), one.Entry); !errors.Is(err, poll.ErrLost) {
-			t.Errorf("Unlock = %v, want ErrLost", err)
-		}
+		check.Err(t, "Unlock", hold.Unlock(t.Context(), one.Entry), poll.ErrLost)
 		one.Entry.(*entry).wantEnded(t, poll.ErrNotHeld)
 		two.Entry.(*entry).wantEnded(t, poll.ErrLost)
-		if err := hold.Unlock(t.Context(), two.Entry); !errors.Is(err, poll.ErrLost) {
-			t.Errorf("Unlock of the other = %v, want ErrLost", err)
-		}
+		check.Err(t, "Unlock of the other", hold.Unlock(t.Context(), two.Entry), poll.ErrLost)
 		fx.wantNothing(t, "then", fx.m)
-	})
+	})(t)
 }
 
 // Two holds that are joined have the larger token, and are lost together. One whose other half has ended
@@ -66,98 +54,89 @@ func TestJoin(t *testing.T) {
 		{"the second is unlocked", func(a, b *Hold) { unlock(t, b) }, nil, false, false},
 		{"another second", func(a, b *Hold) { unlock(t, b) }, nil, false, true},
 	} {
-		t.Run(tt.what, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				second := newFixture(t, 3, 0)
-				second.each(func(m *redlocktest.Master) { m.Set("redlock_fence:{k}", "7000000000000000") })
-				a, b := fx.take(t, fx.m, "k"), second.take(t, second.m, "k")
-				if err := Join(t.Context(), a, b); err != nil || a.Token() != b.Token() || a.Token() <= far {
-					t.Errorf("Join = %v with tokens %d and %d, want one token above %d", err, a.Token(), b.Token(), far)
-				}
-				tt.do(a, b)
-				if tt.want == nil {
-					entryOf(a).wantAlive(t)
-				} else {
-					entryOf(a).wantEnded(t, tt.want)
-					entryOf(b).wantEnded(t, tt.want)
-				}
-				if tt.another {
-					b = second.take(t, second.m, "k")
-				}
-				err := Join(t.Context(), a, b)
-				if tt.joins {
-					if err != nil {
-						t.Errorf("Join = %v", err)
-					}
-					entryOf(a).wantAlive(t)
-					return
-				}
-				if !errors.Is(err, poll.ErrLost) || a.Count() != 0 || b.Count() != 0 {
-					t.Errorf("Join = %v with counts %d and %d, want ErrLost and neither held", err, a.Count(), b.Count())
-				}
-			})
-		})
+		t.Run(tt.what, bubble(3, func(t *testing.T, fx *fixture) {
+			second := &fixture{Fleet: redlocktest.Start(t, 3)}
+			second.m = second.another(t)
+			second.each(func(m *redlocktest.Master) { m.Set("redlock_fence:{k}", "7000000000000000") })
+			a, b := fx.take(t, fx.m, "k"), second.take(t, second.m, "k")
+			if err := Join(t.Context(), a, b); err != nil || a.Token() != b.Token() || a.Token() <= far {
+				t.Errorf("Join = %v with tokens %d and %d, want one token above %d", err, a.Token(), b.Token(), far)
+			}
+			tt.do(a, b)
+			if tt.want == nil {
+				entryOf(a).wantAlive(t)
+			} else {
+				entryOf(a).wantEnded(t, tt.want)
+				entryOf(b).wantEnded(t, tt.want)
+			}
+			if tt.another {
+				b = second.take(t, second.m, "k")
+			}
+			err := Join(t.Context(), a, b)
+			if tt.joins {
+				check.Err(t, "Join", err)
+				entryOf(a).wantAlive(t)
+				return
+			}
+			if !errors.Is(err, poll.ErrLost) || a.Count() != 0 || b.Count() != 0 {
+				t.Errorf("Join = %v with counts %d and %d, want ErrLost and neither held", err, a.Count(), b.Count())
+			}
+		}))
 	}
 }
 
 // Permits of two sets that cannot be joined say which semaphore was lost.
 func TestJoinOfPermits(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		req, other := request("k"), request("k")
 		req.Permits, other.Permits = 2, 2
 		a, b := fx.lock(t, req), fx.lock(t, other)
 		unlock(t, b)
 		check.Equal(t, fmt.Sprint(Join(t.Context(), a, b)), `redlock: acquire "k": hold lost`, "Join says")
-	})
+	})(t)
 }
 
 // TestActivity: the masters are checked as often as what the client does needs.
 func TestActivity(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		m, other := fx.m, fx.another(t)
-		check := func(when string, want node.Activity) {
+		does := func(when string, want node.Activity) {
 			t.Helper()
 			synctest.Wait()
-			if got := m.Activity(); got != want {
-				t.Errorf("%s: activity = %d, want %d", when, got, want)
-			}
+			check.Equal(t, m.Activity(), want, "the activity %s", when)
 		}
 		renewed := func(m *Masters, key string) *Hold {
-			req := request(key)
-			req.Watch = true
-			return begin(t, m, req).wantHold(t, "what is free")
+			return begin(t, m, watched(key)).wantHold(t, "what is free")
 		}
-		check("at first", node.Idle)
+		does("at first", node.Idle)
 		hold := renewed(m, "k")
-		check("with a hold", node.Holding)
+		does("with a hold", node.Holding)
 		second := renewed(m, "l")
 		unlock(t, hold)
-		check("with another hold", node.Holding)
+		does("with another hold", node.Holding)
 		unlock(t, second)
-		check("after Unlock", node.Idle)
+		does("after Unlock", node.Idle)
 
 		theirs := renewed(other, "k")
 		waits := begin(t, m, patient("k"))
 		time.Sleep(time.Minute)
-		check("while it waits", node.Waiting)
+		does("while it waits", node.Waiting)
 		waits.cancel()
-		check("after it gave up", node.Idle)
+		does("after it gave up", node.Idle)
 
 		unlock(t, theirs)
 		synctest.Wait() // all masters are free: else the next lock waits, until the frozen one counts as down
 		fx.Master(0).Freeze()
 		hold = renewed(m, "k")
 		unlock(t, hold)
-		check("while a release is owed", node.Waiting)
+		does("while a release is owed", node.Waiting)
 		fx.Master(0).Thaw()
 		time.Sleep(lease)
-		check("after it was answered", node.Idle)
+		does("after it was answered", node.Idle)
 
 		renewed(m, "k")
-		for i := range 3 {
-			fx.Master(i).Cut()
-		}
+		fx.each((*redlocktest.Master).Cut)
 		time.Sleep(2 * lease)
-		check("after a hold was lost", node.Idle)
-	})
+		does("after a hold was lost", node.Idle)
+	})(t)
 }

@@ -21,10 +21,9 @@ import (
 
 // What the client keeps, and when it goes.
 
-// keeping is inBubble with a client that keeps its locks for half a lease.
-func keeping(t *testing.T, f func(*testing.T, *fixture)) {
-	t.Helper()
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+// keeping is bubble with a client that keeps its locks for half a lease.
+func keeping(f func(*testing.T, *fixture)) func(*testing.T) {
+	return bubble(3, func(t *testing.T, fx *fixture) {
 		fx.m.Keep(lease / 2)
 		synctest.Wait()
 		f(t, fx)
@@ -34,8 +33,7 @@ func keeping(t *testing.T, f func(*testing.T, *fixture)) {
 // keep has the client of fx take k and give it back, which it must keep.
 func (fx *fixture) keep(t *testing.T) *Hold {
 	t.Helper()
-	hold := fx.lock(t, watched())
-	synctest.Wait()
+	hold := fx.lock(t, watched("k"))
 	unlock(t, hold)
 	fx.wantKept(t, hold)
 	return hold
@@ -63,9 +61,8 @@ func (m *Masters) keeps(key string) bool {
 func TestNoRenewalIsMadeOfWhatIsKept(t *testing.T) {
 	now := func(kind attempt.Kind, what redlocktrace.Renewal) func(*testing.T, *fixture, *Hold) {
 		return func(t *testing.T, fx *fixture, hold *Hold) {
-			if _, err := hold.renewOnce(t.Context(), what, attempt.Event{Kind: kind, Lease: lease}); !errors.Is(err, poll.ErrNotHeld) {
-				t.Errorf("%s = %v, want ErrNotHeld", what, err)
-			}
+			_, err := hold.renewOnce(t.Context(), what, attempt.Event{Kind: kind, Lease: lease})
+			check.Err(t, string(what), err, poll.ErrNotHeld)
 		}
 	}
 	for name, renew := range map[string]func(*testing.T, *fixture, *Hold){
@@ -77,72 +74,48 @@ func TestNoRenewalIsMadeOfWhatIsKept(t *testing.T) {
 			if again && name == "the watchdog" {
 				continue // the next hold is renewed
 			}
-			t.Run(fmt.Sprintf("%s, taken over=%v", name, again), func(t *testing.T) {
-				keeping(t, func(t *testing.T, fx *fixture) {
-					hold, next := fx.keep(t), (*Hold)(nil)
-					if again {
-						next = fx.lock(t, watched())
-					}
-					before := fx.calls()
-					renew(t, fx, hold)
-					synctest.Wait()
-					if sent := fx.calls() - before; sent != 0 {
-						t.Errorf("%d scripts were called for a hold that has ended", sent)
-					}
-					fx.wantKeptOrHeld(t, hold, next)
-					if next == nil {
-						next = fx.lock(t, watched())
-					}
-					if next.Owner() != hold.Owner() {
-						t.Errorf("the next hold is %s, want what was kept of %s", next.Owner(), hold.Owner())
-					}
-					if rival, err := fx.another(t).Lock(t.Context(), watched()); !errors.Is(err, poll.ErrTaken) {
-						t.Errorf("another client: %v, %v, beside a hold with %v left", rival, err, next.Remaining())
-					}
-					unlock(t, next)
-				})
-			})
+			t.Run(fmt.Sprintf("%s, taken over=%v", name, again), keeping(func(t *testing.T, fx *fixture) {
+				hold, next := fx.keep(t), (*Hold)(nil)
+				if again {
+					next = fx.lock(t, watched("k"))
+				}
+				before := fx.calls()
+				renew(t, fx, hold)
+				synctest.Wait()
+				check.Equal(t, fx.calls()-before, 0, "scripts that were called for a hold that has ended")
+				if next == nil {
+					fx.wantKept(t, hold)
+					next = fx.lock(t, watched("k"))
+				}
+				fx.wantHolders(t, "k", strings.Repeat(hold.Owner()+" ", 3))
+				check.Equal(t, next.Owner(), hold.Owner(), "whose lock the next hold is")
+				_, err := fx.another(t).Lock(t.Context(), request("k"))
+				check.Err(t, "Lock of another client", err, poll.ErrTaken)
+				unlock(t, next)
+			}))
 		}
-	}
-}
-
-func (fx *fixture) wantKeptOrHeld(t *testing.T, hold, next *Hold) {
-	t.Helper()
-	if next == nil {
-		fx.wantKept(t, hold)
-	} else {
-		fx.wantHolders(t, "k", strings.Repeat(next.Owner()+" ", 3))
 	}
 }
 
 // The answers to a renewal that was sent for what is kept by now are nothing to the hold that takes the lock over.
 func TestKeptBesideARenewal(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
-		hold := fx.lock(t, watched())
-		synctest.Wait()
+	keeping(func(t *testing.T, fx *fixture) {
+		hold := fx.lock(t, watched("k"))
 		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		told, e := make(chan error, 1), entryOf(hold)
 		go func() { told <- hold.Extend(context.Background(), e, lease) }()
 		synctest.Wait()
 		unlock(t, hold)
-		next := fx.lock(t, watched())
-		if err := <-told; !errors.Is(err, poll.ErrNotHeld) {
-			t.Errorf("Extend of what was unlocked meanwhile = %v, want ErrNotHeld", err)
-		}
+		next := fx.lock(t, watched("k"))
+		check.Err(t, "Extend of what was unlocked meanwhile", <-told, poll.ErrNotHeld)
 		if next.Owner() != hold.Owner() || next.Check() != nil {
 			t.Errorf("the next hold: %s, %v, want what %s has left", next.Owner(), next.Check(), hold.Owner())
 		}
 		time.Sleep(time.Second)
 		unlock(t, next)
 		fx.wantKept(t, next)
-	})
+	})(t)
 }
-
-// within is an Entry in whose end something else happens.
-type within struct{ then func() }
-
-func (e *within) Ended(error)              { e.then() }
-func (e *within) Context() context.Context { return context.Background() }
 
 // What is doubted between the end of a hold and the moment at which it would be kept is not kept.
 func TestNotKeptAfterADoubt(t *testing.T) {
@@ -151,24 +124,18 @@ func TestNotKeptAfterADoubt(t *testing.T) {
 		"it hears of nothing": func(fx *fixture) { fx.m.Subscribed(0, false); fx.m.Subscribed(1, false) },
 		"somebody wants it":   func(fx *fixture) { fx.m.Wanted(0, "k", fx.Master(0).Holder("k")) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			keeping(t, func(t *testing.T, fx *fixture) {
-				req := watched()
-				req.Entry = &within{func() { doubt(fx) }}
-				hold := fx.lock(t, req)
-				synctest.Wait()
-				if err := hold.Unlock(t.Context(), req.Entry); err != nil {
-					t.Errorf("Unlock = %v", err)
-				}
-				fx.wantNothing(t, "then", fx.m)
-			})
-		})
+		t.Run(name, keeping(func(t *testing.T, fx *fixture) {
+			req := watched("k")
+			req.Entry = &entry{then: func() { doubt(fx) }}
+			unlock(t, fx.lock(t, req))
+			fx.wantNothing(t, "then", fx.m)
+		}))
 	}
 }
 
 // What is kept goes to who stands in the client's line, and not to who comes later.
 func TestKeptGoesToTheLine(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
+	keeping(func(t *testing.T, fx *fixture) {
 		first := patient("k")
 		if hold := fx.m.takeOver(&first, nil); hold != nil {
 			t.Fatal("taken over, and nothing is kept")
@@ -187,12 +154,12 @@ func TestKeptGoesToTheLine(t *testing.T) {
 		}
 		fx.m.leave(w)
 		unlock(t, later.wantHold(t, "after the first"))
-	})
+	})(t)
 }
 
 // A caller that comes to its line behind an Unlock takes over what is kept by then: nothing is sent.
 func TestKeptIsFoundInTheLine(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
+	keeping(func(t *testing.T, fx *fixture) {
 		kept, before := fx.keep(t), fx.calls()
 		req := patient("k")
 		hold, err := fx.m.wait(t.Context(), &req) // as Lock does, where it came too early to take it over
@@ -201,34 +168,28 @@ func TestKeptIsFoundInTheLine(t *testing.T) {
 		}
 		unlock(t, hold)
 		synctest.Wait()
-		if sent := fx.calls() - before; sent != 0 {
-			t.Errorf("%d script calls, want none", sent)
-		}
-	})
+		check.Equal(t, fx.calls()-before, 0, "script calls")
+	})(t)
 }
 
 // A caller that asks for a lock while it is given back asks behind its release: with one client alone, no try is refused.
 func TestTryBesideARecall(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		m, gate := fx.gated(t, 0)
 		m.Keep(time.Second / 2) // over before a check of the master is due, which would be written first
 		synctest.Wait()
 		for range 2 { // it knows the scripts
-			hold, err := m.Lock(t.Context(), watched())
-			check.OK(t, err)
-			synctest.Wait()
-			unlock(t, hold)
+			unlock(t, fx.take(t, m, "k"))
 		}
 		open := gate.shut()
-		time.Sleep(time.Second / 2)
-		synctest.Wait() // its timer has fired
-		try := begin(t, m, watched())
+		rest(time.Second / 2) // its timer has fired
+		try := begin(t, m, watched("k"))
 		try.wantWaiting(t, "while the release is on its way")
 		open()
 		hold := try.wantHold(t, "behind the release")
 		synctest.Wait()
 		unlock(t, hold)
-	})
+	})(t)
 }
 
 // What is on its way to be given back is an operation under way: Close does not disconnect before it is sent.
@@ -244,35 +205,30 @@ func TestCloseWaitsForARecall(t *testing.T) {
 		},
 		"a master is doubted": func(m *Masters) { go m.Doubted(1) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				m, gate := fx.gated(t, 0)
-				m.Keep(time.Second) // over before a check of the master is due, which would be written first
-				synctest.Wait()
-				hold, err := m.Lock(t.Context(), watched())
-				check.OK(t, err)
-				synctest.Wait()
-				unlock(t, hold)
-				open := gate.shut()
-				recall(m)
-				synctest.Wait()
-				over := make(chan struct{})
-				go func() {
-					m.Close()
-					close(over)
-				}()
-				synctest.Wait()
-				open()
-				<-over
-				fx.wantNothing(t, "then", m)
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			m, gate := fx.gated(t, 0)
+			m.Keep(time.Second) // over before a check of the master is due, which would be written first
+			synctest.Wait()
+			unlock(t, fx.take(t, m, "k"))
+			open := gate.shut()
+			recall(m)
+			synctest.Wait()
+			over := make(chan struct{})
+			go func() {
+				m.Close()
+				close(over)
+			}()
+			synctest.Wait()
+			open()
+			<-over
+			fx.wantNothing(t, "then", m)
+		}))
 	}
 }
 
 // Close gives back what nobody else does any more.
 func TestNothingIsRecalledOnceClosed(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
+	keeping(func(t *testing.T, fx *fixture) {
 		hold := fx.keep(t)
 		fx.m.All.Shut()
 		fx.m.Wanted(0, "k", hold.Owner())
@@ -282,15 +238,15 @@ func TestNothingIsRecalledOnceClosed(t *testing.T) {
 		fx.wantNothing(t, "then", fx.m)
 		fx.m.All.Disconnect()
 		fx.m.watchdog.close()
-	})
+	})(t)
 }
 
 // A client keeps one lock of a name. Another one that it had meanwhile, while the first is on its way to the masters,
 // is given back.
 func TestKeepsOneOfAName(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
+	keeping(func(t *testing.T, fx *fixture) {
 		first := fx.keep(t)
-		req := watched()
+		req := watched("k")
 		d := fx.m.newDriver("k", &req, time.Time{}, make(chan struct{}, 1))
 		d.mu.Lock()
 		d.owner = d.newOwnerLocked()
@@ -301,60 +257,49 @@ func TestKeepsOneOfAName(t *testing.T) {
 		}
 		d.mu.Unlock()
 		second, _ := d.take(&req, nil)
-		if err := second.Unlock(t.Context(), entryOf(second)); !errors.Is(err, poll.ErrLost) {
-			t.Errorf("Unlock = %v, want ErrLost: no master has the hold", err)
-		}
+		check.Err(t, "Unlock of what no master has", second.Unlock(t.Context(), entryOf(second)), poll.ErrLost)
 		fx.wantKept(t, first)
 		fx.m.recall(fx.m.All.Set())
 		fx.wantNothing(t, "then", fx.m)
-	})
+	})(t)
 }
 
 // Close waits for the releases of more than a far master has under way at a time, of what is kept and of what is held.
 func TestCloseOfMany(t *testing.T) {
 	for _, kept := range []bool{false, true} {
-		t.Run(fmt.Sprintf("kept=%v", kept), func(t *testing.T) {
-			inBubble(t, 1, func(t *testing.T, fx *fixture) {
-				const n = 4 * closeAtOnce
-				m := fx.another(t)
+		t.Run(fmt.Sprintf("kept=%v", kept), bubble(1, func(t *testing.T, fx *fixture) {
+			const n = 4 * closeAtOnce
+			m := fx.another(t)
+			if kept {
+				m.Keep(lease)
+				synctest.Wait()
+			}
+			for i := range n {
+				hold := fx.take(t, m, fmt.Sprint("k", i))
 				if kept {
-					m.Keep(lease)
-					synctest.Wait()
+					unlock(t, hold)
 				}
-				for i := range n {
-					hold := fx.take(t, m, fmt.Sprint("k", i))
-					if kept {
-						unlock(t, hold)
-					}
-				}
-				fx.Master(0).Delay(4 * timeout / 10)
-				before := fx.Master(0).Calls("EVALSHA")
-				if err := m.Close(); err != nil {
-					t.Errorf("Close = %v", err)
-				}
-				if calls := fx.Master(0).Calls("EVALSHA") - before; calls != n {
-					t.Errorf("%d releases, want %d", calls, n)
-				}
-			})
-		})
+			}
+			fx.Master(0).Delay(4 * timeout / 10)
+			before := fx.Master(0).Calls("EVALSHA")
+			check.Err(t, "Close", m.Close())
+			check.Equal(t, fx.Master(0).Calls("EVALSHA")-before, n, "releases")
+		}))
 	}
 }
 
 // The error of Close has every hold that it could not give back, and names a few.
 func TestCloseNamesAFew(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		const n = 50
 		m := fx.another(t)
 		for i := range n {
 			fx.take(t, m, fmt.Sprint("k", i))
 		}
-		fx.Master(0).Freeze()
-		fx.Master(1).Freeze()
+		fx.each((*redlocktest.Master).Freeze, 0, 1)
 		start := time.Now()
 		err := m.Close()
-		if took := time.Since(start); took > 2*timeout+timeout/2 {
-			t.Errorf("Close took %v, want two node timeouts at most", took)
-		}
+		check.AtMost(t, time.Since(start), 2*timeout+timeout/2, "two node timeouts and a little more: Close took")
 		why, ok := err.(interface{ WrappedErrors() []error })
 		if !errors.Is(err, poll.ErrNoQuorum) || !ok || len(why.WrappedErrors()) != n {
 			t.Fatalf("Close = %v, want it to have %d holds that no quorum confirmed", err, n)
@@ -362,7 +307,7 @@ func TestCloseNamesAFew(t *testing.T) {
 		if text := err.Error(); len(text) > 2000 || !strings.HasSuffix(text, fmt.Sprintf("and %d more", n-maxNamed)) {
 			t.Errorf("Close says, in %d bytes: %s", len(text), text)
 		}
-	})
+	})(t)
 }
 
 // What was kept and has gone is forgotten, with its name, and counts as held no more.
@@ -380,9 +325,7 @@ func TestKeptIsForgotten(t *testing.T) {
 			fx.seat("b", time.Hour, 0, 1, 2) // by force
 			req := request("k")
 			req.Shared = true
-			if _, err := fx.m.Lock(t.Context(), req); !errors.Is(err, poll.ErrTaken) {
-				t.Errorf("RLock = %v, want ErrTaken", err)
-			}
+			fx.wantRefused(t, req, poll.ErrTaken)
 			fx.each(func(m *redlocktest.Master) { m.Del("k") })
 		},
 		"too little is left": func(t *testing.T, fx *fixture) {
@@ -392,43 +335,37 @@ func TestKeptIsForgotten(t *testing.T) {
 			fx.m.recall(fx.m.All.Set())
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			keeping(t, func(t *testing.T, fx *fixture) {
-				for range 2 { // the second takes over what the first has left
-					fx.keep(t)
-				}
-				if a := fx.m.Activity(); a != node.Holding {
-					t.Errorf("Activity = %v, want %v", a, node.Holding)
-				}
-				end(t, fx)
-				fx.wantNothing(t, "then", fx.m)
-				if a := fx.m.Activity(); a != node.Idle || fx.m.parked != 0 {
-					t.Errorf("Activity = %v, with %d kept, want %v", a, fx.m.parked, node.Idle)
-				}
-			})
-		})
+		t.Run(name, keeping(func(t *testing.T, fx *fixture) {
+			for range 2 { // the second takes over what the first has left
+				fx.keep(t)
+			}
+			check.Equal(t, fx.m.Activity(), node.Holding, "Activity")
+			end(t, fx)
+			fx.wantNothing(t, "then", fx.m)
+			check.Equal(t, fx.m.Activity(), node.Idle, "Activity")
+			check.Equal(t, fx.m.parked, 0, "locks that are kept")
+		}))
 	}
 }
 
 // A lock that was kept when the machine fell asleep is given back when that is noticed: the masters may have said
 // long ago that it is wanted.
 func TestKeptThroughASuspend(t *testing.T) {
-	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+	asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		fx.m.Keep(lease)
 		synctest.Wait()
 		fx.keep(t)
 		suspend()
 		time.Sleep(suspendWatch)
 		fx.wantNothing(t, "then", fx.m)
-	})
+	})(t)
 }
 
 // A client keeps so many locks, and no more.
 func TestKeepsSoMany(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
+	keeping(func(t *testing.T, fx *fixture) {
 		for parked, want := range map[int]bool{maxKept - 1: true, maxKept: false} {
-			hold := fx.lock(t, watched())
-			synctest.Wait()
+			hold := fx.lock(t, watched("k"))
 			fx.m.mu.Lock()
 			fx.m.parked += parked
 			fx.m.mu.Unlock()
@@ -441,7 +378,7 @@ func TestKeepsSoMany(t *testing.T) {
 			fx.m.recall(fx.m.All.Set())
 			fx.wantNothing(t, "then", fx.m)
 		}
-	})
+	})(t)
 }
 
 // TestRangeIsThatOfScripts: a client that keeps a lock counts as many fencing tokens as masters leave it.

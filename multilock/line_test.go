@@ -20,7 +20,7 @@ import (
 
 // Callers are served in the order of their calls.
 func TestCallersAreServedInOrder(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		hold := fx.take(t, fx.m, "k")
 		const n = 10
 		var calls []*call
@@ -39,12 +39,12 @@ func TestCallersAreServedInOrder(t *testing.T) {
 		}
 		unlock(t, hold)
 		fx.wantNothing(t, "after all", fx.m)
-	})
+	})(t)
 }
 
 // Who leaves is followed by the next caller, whom the same script call enters.
 func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
 		deafen(m)
@@ -53,21 +53,19 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 		before := fx.calls()
 		first.cancel()
 		first.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
-		if got := fx.calls() - before; got != 3 {
-			t.Errorf("%d script calls, want one on each master", got)
-		}
+		check.Equal(t, fx.calls()-before, 3, "script calls, one on each master")
 		for i, q := range fx.queues() {
 			if q == "" || q == owners[i] || strings.Contains(q, ",") {
 				t.Errorf("queue of m%d = %q after %q, want the next caller", i+1, q, owners[i])
 			}
 		}
 		second.wantWaiting(t, "behind the holder")
-	})
+	})(t)
 }
 
 // The caller behind one that leaves asks all masters at once, also one that gets no release, since it was down.
 func TestTheNextCallerAsksAMasterThatIsBack(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
 		deafen(m)
@@ -77,16 +75,15 @@ func TestTheNextCallerAsksAMasterThatIsBack(t *testing.T) {
 		begin(t, m, patient("k"))
 		fx.Master(2).RestartWithData()
 		for m.All.Nodes[2].Down() {
-			time.Sleep(time.Millisecond)
-			synctest.Wait()
+			rest(time.Millisecond)
 		}
 		check.Equal(t, fx.queues()[2], "", "who waits at the master that is back")
 		first.cancel()
 		synctest.Wait()
-		if got := fx.queues()[2]; got == "" {
+		if fx.queues()[2] == "" {
 			t.Error("nobody waits at the master that is back, want the next caller")
 		}
-	})
+	})(t)
 }
 
 // TestCostOfAHandOver: a hold that is over soon is handed to the client's next caller by its release alone, which enters
@@ -96,26 +93,22 @@ func TestCostOfAHandOver(t *testing.T) {
 		"all masters":      {0, 3},
 		"a master is down": {1, 4},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				if c.down > 0 {
-					fx.Master(2).Kill()
-					synctest.Wait()
-				}
-				hold := fx.take(t, fx.m, "k")
-				calls := []*call{begin(t, fx.m, patient("k")), begin(t, fx.m, patient("k"))}
-				time.Sleep(time.Second) // subscribed
-				unlock(t, hold)
-				hold = calls[0].wantHold(t, "the next caller")
-				before := fx.calls()
-				unlock(t, hold)
-				hold = calls[1].wantHold(t, "the one behind it")
-				if got := fx.calls() - before; got != c.calls {
-					t.Errorf("%d script calls, want %d", got, c.calls)
-				}
-				unlock(t, hold)
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			if c.down > 0 {
+				fx.Master(2).Kill()
+				synctest.Wait()
+			}
+			hold := fx.take(t, fx.m, "k")
+			calls := []*call{begin(t, fx.m, patient("k")), begin(t, fx.m, patient("k"))}
+			time.Sleep(time.Second) // subscribed
+			unlock(t, hold)
+			hold = calls[0].wantHold(t, "the next caller")
+			before := fx.calls()
+			unlock(t, hold)
+			hold = calls[1].wantHold(t, "the one behind it")
+			check.Equal(t, fx.calls()-before, c.calls, "script calls")
+			unlock(t, hold)
+		}))
 	}
 }
 
@@ -123,53 +116,48 @@ func TestCostOfAHandOver(t *testing.T) {
 // by the client's clock that counts for how long the machine stood still.
 func TestARenewalTakesCallersAlong(t *testing.T) {
 	for _, missed := range []time.Duration{0, time.Minute} {
-		t.Run(fmt.Sprint(missed), func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				fx.m.lag.missed.Store(int64(missed))
-				holder := fx.take(t, fx.another(t), "k")
-				c := begin(t, fx.m, patient("k"))
-				time.Sleep(time.Second)
-				unlock(t, holder)
-				hold, next := c.wantHold(t, "handed off"), begin(t, fx.m, patient("k"))
-				before := strings.Join(fx.queues(), "")
-				time.Sleep(attempt.Usual.TopUp)
-				synctest.Wait()
-				for i, q := range fx.queues() {
-					if before != "" || !strings.HasPrefix(q, fx.m.owners.client) {
-						t.Errorf("queue of m%d = %q with the renewal, and there was %q before; want the caller then, and nobody before", i+1, q, before)
-					}
+		t.Run(fmt.Sprint(missed), bubble(3, func(t *testing.T, fx *fixture) {
+			fx.m.lag.missed.Store(int64(missed))
+			holder := fx.take(t, fx.another(t), "k")
+			c := begin(t, fx.m, patient("k"))
+			time.Sleep(time.Second)
+			unlock(t, holder)
+			hold, next := c.wantHold(t, "handed off"), begin(t, fx.m, patient("k"))
+			before := strings.Join(fx.queues(), "")
+			rest(attempt.Usual.TopUp)
+			for i, q := range fx.queues() {
+				if before != "" || !strings.HasPrefix(q, fx.m.owners.client) {
+					t.Errorf("queue of m%d = %q with the renewal, and there was %q before; want the caller then, and nobody before", i+1, q, before)
 				}
-				next.cancel()
-				unlock(t, hold)
-			})
-		})
+			}
+			next.cancel()
+			unlock(t, hold)
+		}))
 	}
 }
 
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
 // and the others would wait for that.
 func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
 		deafen(m)
 		req := patient("k")
 		w := m.join(&req)
 		for _, work := range []Set{0b000, 0b010, 0b110} {
-			want := m.All.Majority(work.Len())
 			m.subs.work.Store(uint32(work))
-			if m.startNext("k", nil); (w.driver != nil) != want {
-				t.Errorf("the next one asks where %03b can tell: %v, want %v", work, w.driver != nil, want)
-			}
+			m.startNext("k", nil)
+			check.Equal(t, w.driver != nil, m.All.Majority(work.Len()), "the next one asks where %03b can tell", work)
 		}
 		m.leave(w)
 		synctest.Wait()
 		wantForgotten(t, "after it left", m)
-	})
+	})(t)
 }
 
 // What was given up before it began enters no queue, and asks nobody. It leaves nothing.
 func TestWhatIsGivenUpBeforeItBegan(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
 		deafen(m)
 		hold := fx.take(t, m, "k")
@@ -177,23 +165,19 @@ func TestWhatIsGivenUpBeforeItBegan(t *testing.T) {
 		d.giveUp()
 		d.startAhead()
 		d.start()
-		if sent := fx.calls() - before; sent != 0 {
-			t.Errorf("%d script calls, want none", sent)
-		}
+		check.Equal(t, fx.calls()-before, 0, "script calls")
 		unlock(t, hold)
 		fx.wantNothing(t, "after the release", m)
-	})
+	})(t)
 }
 
 // A caller that waits for a hold of its own client stands in the queue like any other, asks seldom, and
 // says what it waits for when it leaves.
 func TestWaitingForAHoldOfTheClient(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.m.subscribe()
 		time.Sleep(time.Second)
-		req := request("k")
-		req.Watch = true
-		fx.lock(t, req)
+		fx.lock(t, watched("k"))
 		c := begin(t, fx.m, patient("k"))
 		time.Sleep(time.Second)
 		for i, q := range fx.queues() {
@@ -208,17 +192,15 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 		}
 		c.cancel()
 		c.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
-		if want := "taken by another owner: held by another caller of this client"; !strings.Contains(c.err.Error(), want) {
-			t.Errorf("Lock = %v, want that it says %q", c.err, want)
-		}
-	})
+		check.Says(t, c.err, "taken by another owner: held by another caller of this client", "Lock")
+	})(t)
 }
 
 // While masters that restarted grant nothing, those who come are entered into their queues: the lock goes to them
 // in their order when that is over, and not to whoever asks first then.
 func TestOrderAfterAGuard(t *testing.T) {
 	const guard = 10 * time.Second
-	inGuardedBubble(t, 3, guard, func(t *testing.T, fx *fixture) {
+	guarded(3, guard, func(t *testing.T, fx *fixture) {
 		var clients []*Masters
 		for range 6 {
 			clients = append(clients, fx.client(t, node.Config{Guard: guard}))
@@ -231,9 +213,7 @@ func TestOrderAfterAGuard(t *testing.T) {
 			calls = append(calls, begin(t, m, patient("k")))
 			time.Sleep(700 * time.Millisecond)
 		}
-		if got := len(strings.Split(fx.queues()[0], ",")); got != len(clients) {
-			t.Errorf("%d are in the queue of a guarded master, want %d", got, len(clients))
-		}
+		check.Equal(t, len(strings.Split(fx.queues()[0], ",")), len(clients), "waiters in the queue of a guarded master")
 		fx.wantHolders(t, "k", "- - -")
 		time.Sleep(guard)
 		for i, c := range calls {
@@ -243,7 +223,7 @@ func TestOrderAfterAGuard(t *testing.T) {
 			}
 			unlock(t, hold)
 		}
-	})
+	})(t)
 }
 
 // Whatever a client sends about its own hold comes behind the entries of its callers in the queues: who asks
@@ -252,9 +232,7 @@ func TestOrderAfterAGuard(t *testing.T) {
 func TestOwnCallersComeFirst(t *testing.T) {
 	giveBack := func(t *testing.T, _ *fixture, h *Hold) { unlock(t, h) }
 	downgrade := func(t *testing.T, _ *fixture, h *Hold) {
-		if err := h.Downgrade(t.Context(), entryOf(h)); err != nil {
-			t.Errorf("Downgrade = %v", err)
-		}
+		check.Err(t, "Downgrade", h.Downgrade(t.Context(), entryOf(h)))
 		time.Sleep(time.Second)
 		unlock(t, h)
 	}
@@ -279,40 +257,38 @@ func TestOwnCallersComeFirst(t *testing.T) {
 		}, time.Second},
 	} {
 		for name, readers := range map[string]int{"writer": 0, "writer behind readers": 2} {
-			t.Run(name+", "+tt.what, func(t *testing.T) {
-				inBubble(t, 3, func(t *testing.T, fx *fixture) {
-					other := fx.another(t)
-					fx.m.subscribe()
-					other.subscribe()
+			t.Run(name+", "+tt.what, bubble(3, func(t *testing.T, fx *fixture) {
+				other := fx.another(t)
+				fx.m.subscribe()
+				other.subscribe()
+				time.Sleep(time.Second)
+				wait := func(m *Masters, reads bool) *call {
+					req := patient("k")
+					req.Shared, req.Watch = reads, true
+					time.Sleep(time.Millisecond)
+					return begin(t, m, req)
+				}
+				first := fx.take(t, other, "k")
+				handed := wait(fx.m, false)
+				var own []*call
+				for range readers {
+					own = append(own, wait(fx.m, true))
+				}
+				own = append(own, wait(fx.m, false))
+				later := wait(other, true)
+				time.Sleep(time.Second)
+				unlock(t, first)
+				hold := handed.wantHold(t, "it waited for longest")
+				time.Sleep(tt.age)
+				tt.let(t, fx, hold)
+				for i, c := range own {
 					time.Sleep(time.Second)
-					wait := func(m *Masters, reads bool) *call {
-						req := patient("k")
-						req.Shared, req.Watch = reads, true
-						time.Sleep(time.Millisecond)
-						return begin(t, m, req)
-					}
-					first := fx.take(t, other, "k")
-					handed := wait(fx.m, false)
-					var own []*call
-					for range readers {
-						own = append(own, wait(fx.m, true))
-					}
-					own = append(own, wait(fx.m, false))
-					later := wait(other, true)
-					time.Sleep(time.Second)
-					unlock(t, first)
-					hold := handed.wantHold(t, "it waited for longest")
-					time.Sleep(tt.age)
-					tt.let(t, fx, hold)
-					for i, c := range own {
-						time.Sleep(time.Second)
-						later.wantWaiting(t, fmt.Sprintf("behind caller %d", i))
-						unlock(t, c.wantHold(t, fmt.Sprintf("caller %d", i)))
-					}
-					time.Sleep(time.Second)
-					unlock(t, later.wantHold(t, "in the end"))
-				})
-			})
+					later.wantWaiting(t, fmt.Sprintf("behind caller %d", i))
+					unlock(t, c.wantHold(t, fmt.Sprintf("caller %d", i)))
+				}
+				time.Sleep(time.Second)
+				unlock(t, later.wantHold(t, "in the end"))
+			}))
 		}
 	}
 }
@@ -320,7 +296,7 @@ func TestOwnCallersComeFirst(t *testing.T) {
 // A caller that a command about its client's hold is to start asks all the same where nothing can tell the client any
 // more, and so no command starts it: the subscriptions broke, and the hold was given back.
 func TestACallerIsStartedInSilence(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		hold := fx.take(t, fx.m, "k")
 		other := fx.another(t)
 		first := begin(t, other, patient("k"))
@@ -333,5 +309,5 @@ func TestACallerIsStartedInSilence(t *testing.T) {
 		unlock(t, hold)
 		time.Sleep(time.Second)
 		unlock(t, second.wantHold(t, "nobody has it"))
-	})
+	})(t)
 }

@@ -2,12 +2,12 @@ package multilock
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
@@ -17,23 +17,20 @@ import (
 // Locking without waiting: one vote, and the roll-back of what it left.
 
 func TestAGrantThatComesTooLateIsNone(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.each(func(m *redlocktest.Master) { m.Delay(30 * time.Millisecond) })
 		req := request("k")
 		req.Lease = 60 * time.Millisecond
-		_, err := fx.m.Lock(t.Context(), req)
-		if !errors.Is(err, poll.ErrNoQuorum) || !errors.Is(err, errLate) {
-			t.Errorf("Lock for 60ms over 60ms = %v, want ErrNoQuorum and errLate", err)
-		}
+		fx.wantRefused(t, req, poll.ErrNoQuorum, errLate)
 		time.Sleep(time.Second)
 		fx.wantNothing(t, "a second later", fx.m)
-	})
+	})(t)
 }
 
 // Of a fencing token that masters are asked to raise to, those that are not asked have said yes: so says the error of a
 // try that does not get it.
 func TestMastersThatHaveTheToken(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		req := request("k")
 		d := fx.m.newDriver("k", &req, time.Time{}, nil)
 		d.mu.Lock()
@@ -45,7 +42,7 @@ func TestMastersThatHaveTheToken(t *testing.T) {
 			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(d.out.messages))
 		}
 		d.m.owners.forget(d.owner.ID)
-	})
+	})(t)
 }
 
 // A try that asks several times, since votes are split, ends with its caller's context, and with the client. Its
@@ -66,26 +63,24 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 		}, []error{context.Canceled, poll.ErrNoQuorum}, "m1: no answer yet; m2: no answer yet; m3: no answer yet"},
 		{"the client is closed", func(_ *fixture, m *Masters, _ *call) { go m.Close() }, []error{poll.ErrClosed}, ""},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				fx.seat("x", time.Hour, 0)
-				fx.seat("y", time.Hour, 1)
-				fx.each(func(m *redlocktest.Master) { m.Delay(slow / 2) })
-				m := fx.client(t, node.Config{Timeout: time.Second})
-				m.All.Greet(t.Context())
-				c := begin(t, m, request("k"))
-				time.Sleep(slow) // the first round is answered, and the pause is a round trip at least
-				synctest.Wait()
-				tt.cut(fx, m, c)
-				c.wantError(t, "at once", tt.want...)
-				if took := time.Since(c.at); took > 0 || !strings.HasSuffix(c.err.Error(), tt.text) {
-					t.Errorf("Lock = %v, %v ago, want it at once, and %q", c.err, took, tt.text)
-				}
-				fx.each((*redlocktest.Master).Thaw)
-				time.Sleep(time.Second)
-				fx.wantHolders(t, "k", "x y -")
-			})
-		})
+		t.Run(tt.name, bubble(3, func(t *testing.T, fx *fixture) {
+			fx.seat("x", time.Hour, 0)
+			fx.seat("y", time.Hour, 1)
+			fx.each(func(m *redlocktest.Master) { m.Delay(slow / 2) })
+			m := fx.client(t, node.Config{Timeout: time.Second})
+			m.All.Greet(t.Context())
+			c := begin(t, m, request("k"))
+			time.Sleep(slow) // the first round is answered, and the pause is a round trip at least
+			synctest.Wait()
+			tt.cut(fx, m, c)
+			c.wantError(t, "at once", tt.want...)
+			if took := time.Since(c.at); took > 0 || !strings.HasSuffix(c.err.Error(), tt.text) {
+				t.Errorf("Lock = %v, %v ago, want it at once, and %q", c.err, took, tt.text)
+			}
+			fx.each((*redlocktest.Master).Thaw)
+			time.Sleep(time.Second)
+			fx.wantHolders(t, "k", "x y -")
+		}))
 	}
 }
 
@@ -93,7 +88,7 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 // master that has not answered that.
 func TestALateAnswerToAnEarlierTry(t *testing.T) {
 	const slow, last = 40 * time.Millisecond, 6 * 40 * time.Millisecond
-	inBubble(t, 5, func(t *testing.T, fx *fixture) {
+	bubble(5, func(t *testing.T, fx *fixture) {
 		for i, owner := range []string{"w", "x", "y", "z"} {
 			fx.seat(owner, time.Hour, i)
 			fx.Master(i).Delay(slow / 2)
@@ -103,17 +98,13 @@ func TestALateAnswerToAnEarlierTry(t *testing.T) {
 		fx.Master(4).Delay(last / 2)
 		c := begin(t, m, request("k"))
 		time.Sleep(slow) // four are answered, and the votes are split, whatever the last says
-		for i := range 4 {
-			fx.Master(i).Freeze()
-		}
+		fx.each((*redlocktest.Master).Freeze, 0, 1, 2, 3)
 		time.Sleep(last) // its answer to the first round has come, and none to the second
 		c.cancel()
 		c.wantError(t, "in the second round", context.Canceled, poll.ErrNoQuorum)
-		if !strings.Contains(c.err.Error(), "m5: no answer yet") {
-			t.Errorf("Lock = %v, want that it has no answer of m5 yet", c.err)
-		}
+		check.Says(t, c.err, "m5: no answer yet", "Lock")
 		fx.each((*redlocktest.Master).Thaw)
 		time.Sleep(time.Second)
 		fx.wantHolders(t, "k", "w x y z -")
-	})
+	})(t)
 }

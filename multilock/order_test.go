@@ -133,9 +133,7 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			go func() { given <- hold.Unlock(t.Context(), req.Entry) }()
 			synctest.Wait()
 			open()
-			if err := <-given; err != nil {
-				t.Error(err)
-			}
+			check.Err(t, "Unlock", <-given)
 			return m
 		},
 		"given up while a release that enters it is on its way": func(t *testing.T, fx *fixture) *Masters {
@@ -167,12 +165,10 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			return m
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				m := release(t, fx)
-				time.Sleep(time.Second)
-				fx.wantNothing(t, "then", m)
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			m := release(t, fx)
+			time.Sleep(time.Second)
+			fx.wantNothing(t, "then", m)
+		}))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
@@ -17,7 +18,7 @@ import (
 // An outage is told to the log once, and its end, however many holds and waiting callers suffer from it and however
 // often they try; of the holds that are lost, a few are named, and the others counted.
 func TestAnOutageIsToldOnce(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		const holds, names = 100, 20
 		told := func(message string, least, most int, says string) {
 			t.Helper()
@@ -33,12 +34,9 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 			}
 		}
 		for i := range holds {
-			req := watched()
-			req.Key = fmt.Sprint("held ", i)
-			fx.lock(t, req)
+			fx.lock(t, watched(fmt.Sprint("held ", i)))
 		}
-		two := func(f func(*redlocktest.Master)) { f(fx.Master(0)); f(fx.Master(1)) }
-		two((*redlocktest.Master).Kill)
+		fx.each((*redlocktest.Master).Kill, 0, 1)
 		var calls []*call
 		for i := range names {
 			calls = append(calls, begin(t, fx.m, patient(fmt.Sprint("wanted ", i))))
@@ -48,7 +46,7 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 		gone.cancel()
 		told("renewal failed", 1, 3, fmt.Sprintf("holds=%d ", holds)) // for other reasons as well
 		told("waiting for a quorum", 1, 3, "")
-		two((*redlocktest.Master).RestartWithData)
+		fx.each((*redlocktest.Master).RestartWithData, 0, 1)
 		time.Sleep(lease / 2)
 		told("renewals succeed again", 1, 1, fmt.Sprintf("holds=%d\n", holds))
 		told("quorum is back", 1, 1, fmt.Sprintf("names=%d\n", names+1))
@@ -62,21 +60,18 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 		told("renewals succeed again", 1, 1, "")
 		told("hold is lost", maxLosses, maxLosses, "name=\"held ")
 		told("more holds are lost", 1, 1, fmt.Sprintf("holds=%d\n", holds-maxLosses))
-		if n := len(fx.m.unrenewed.lacks); n > 0 {
-			t.Errorf("%d holds are remembered that have ended, want none", n)
-		}
-	})
+		check.Equal(t, len(fx.m.unrenewed.lacks), 0, "holds that are remembered, and have ended")
+	})(t)
 }
 
 // In an outage that has outlasted the standing of its client, a caller that begins to wait looks when a master changes, and
 // not again and again. One that does not wait asks the master that is left for nothing.
 func TestAnOutageIsWaitedFor(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		const callers = 100
 		m := fx.introduced(t)
 		unlock(t, fx.take(t, m, "k"))
-		fx.Master(0).Kill()
-		fx.Master(1).Kill()
+		fx.each((*redlocktest.Master).Kill, 0, 1)
 		time.Sleep(10 * time.Second)
 		scripts := func() int64 { return fx.Master(2).Calls("EVAL") + fx.Master(2).Calls("EVALSHA") }
 		asked := scripts()
@@ -93,16 +88,15 @@ func TestAnOutageIsWaitedFor(t *testing.T) {
 		if n := (after.Mallocs - before.Mallocs) / callers; n > 5000 {
 			t.Errorf("each of them has allocated %d times", n)
 		}
-	})
+	})(t)
 }
 
 // A renewal that fails when its hold has been given back is no outage: nobody would tell the log of its end.
 func TestNoOutageOfWhatHasEnded(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.lock(t, watched())
+	bubble(3, func(t *testing.T, fx *fixture) {
+		hold := fx.lock(t, watched("k"))
 		time.Sleep(attempt.RenewEvery(lease) - time.Millisecond)
-		fx.Master(0).Freeze()
-		fx.Master(1).Freeze()
+		fx.each((*redlocktest.Master).Freeze, 0, 1)
 		time.Sleep(2 * time.Millisecond)
 		hold.end(attempt.End, poll.ErrNotHeld)
 		time.Sleep(time.Second)
@@ -110,5 +104,5 @@ func TestNoOutageOfWhatHasEnded(t *testing.T) {
 			t.Errorf("the log has %q, and %d holds are remembered; want nothing", lines, len(fx.m.unrenewed.lacks))
 		}
 		fx.each((*redlocktest.Master).Thaw)
-	})
+	})(t)
 }

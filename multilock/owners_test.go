@@ -1,12 +1,12 @@
 package multilock
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -17,13 +17,11 @@ import (
 // A client that meets an owner of its own that has gone releases it: a command that was given up was carried
 // out after all, and its release was lost.
 func TestMeetingADeadOwner(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		dead := fx.m.owners.make(nil, false)
 		fx.m.owners.forget(dead)
 		fx.seat(dead, time.Hour, 0, 1, 2)
-		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrTaken) {
-			t.Errorf("Lock = %v, want ErrTaken", err)
-		}
+		fx.wantRefused(t, request("k"), poll.ErrTaken)
 		fx.wantHolders(t, "k", "- - -")
 
 		fx.seat(dead, time.Hour, 0, 1, 2)
@@ -31,18 +29,18 @@ func TestMeetingADeadOwner(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 		unlock(t, c.wantHold(t, "behind a dead owner"))
 		fx.wantNothing(t, "then", fx.m)
-	})
+	})(t)
 }
 
 // A hand-off to an owner that has gone is taken back at that master and no other.
 func TestStrayHandOffIsReleased(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		stray := fx.m.owners.make(nil, false)
 		fx.m.owners.forget(stray)
 		fx.seat(stray, lease, 0, 1, 2)
 		fx.m.HandedOff(1, script.HandOff{Owner: stray, Round: 3, Token: 9, Key: "k"})
 		fx.wantHolders(t, "k", stray+" - "+stray)
-	})
+	})(t)
 }
 
 // slow takes its time with the answer of a master that is down, and notes what the others were sent by then.
@@ -61,54 +59,48 @@ func (s *slow) Answer(_ int, a script.Answer) {
 // What is sent to a master that is down is known not to have arrived before the others get anything: a vote
 // that they decide claims nothing there.
 func TestMastersThatAreDownAnswerFirst(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.Master(2).Kill()
 		time.Sleep(time.Second)
 		before := fx.Master(0).Calls("EVALSHA")
 		s := &slow{fx: fx}
 		fx.m.All.Send(script.Inspect("k"), fx.m.All.Set(), s)
 		synctest.Wait()
-		if s.calls != before {
-			t.Errorf("another master was sent %d calls before the one that is down had answered", s.calls-before)
-		}
+		check.Equal(t, s.calls-before, 0, "calls that another master was sent before the one that is down had answered")
 		hold := fx.take(t, fx.m, "k")
-		if at := hold.d.state.Claimed(); at != 0b011 {
-			t.Errorf("a hold claims %03b, want 011", at)
-		}
+		check.Equal(t, hold.d.state.Claimed(), 0b011, "what a hold claims")
 		unlock(t, hold)
-	})
+	})(t)
 }
 
 // Who may publish, and no more, learns which clients wait, and can guess their owners and tokens. A hand-off that
 // such a one makes up is no vote, and the forger's token is not read.
 func TestForgedHandOffs(t *testing.T) {
 	for name, permits := range map[string]int{"lock": 0, "permit": 1} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				req, key := patient("k"), "k"
-				if req.Permits = permits; permits > 0 {
-					key = script.SlotKey("k", 0)
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			req, key := permit(permits), "k"
+			if permits > 0 {
+				key = script.SlotKey("k", 0)
+			}
+			holder := begin(t, fx.m, req).wantHold(t, "the first")
+			waits := fx.another(t)
+			req.Entry = new(entry)
+			call := begin(t, waits, req)
+			before := time.Now()
+			for round := range uint64(100) {
+				for i := range 3 {
+					forged := script.HandOff{Owner: waits.All.ID + ":r1", Round: round, Token: 1 << 52, Key: key}
+					waits.HandedOff(i, forged)
+					forged.Round += 1 << 52
+					waits.HandedOff(i, forged)
 				}
-				holder := begin(t, fx.m, req).wantHold(t, "the first")
-				waits := fx.another(t)
-				req.Entry = new(entry)
-				call := begin(t, waits, req)
-				before := time.Now()
-				for round := range uint64(100) {
-					for i := range 3 {
-						forged := script.HandOff{Owner: waits.All.ID + ":r1", Round: round, Token: 1 << 52, Key: key}
-						waits.HandedOff(i, forged)
-						forged.Round += 1 << 52
-						waits.HandedOff(i, forged)
-					}
-				}
-				call.wantWaiting(t, "after forged hand-offs")
-				unlock(t, holder)
-				next := call.wantHold(t, "after the holder")
-				wantNoForgersToken(t, next, before)
-				unlock(t, next)
-			})
-		})
+			}
+			call.wantWaiting(t, "after forged hand-offs")
+			unlock(t, holder)
+			next := call.wantHold(t, "after the holder")
+			wantNoForgersToken(t, next, before)
+			unlock(t, next)
+		}))
 	}
 }
 
@@ -121,7 +113,7 @@ func wantNoForgersToken(t *testing.T, hold *Hold, before time.Time) {
 
 // Such a one can name an owner that never was as well. Its release hands the lock on, but not with the forger's token.
 func TestForgedHandOffToNobody(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Second, 0, 1, 2)
 		call := begin(t, fx.m, patient("k"))
 		time.Sleep(time.Second + time.Microsecond)
@@ -133,13 +125,13 @@ func TestForgedHandOffToNobody(t *testing.T) {
 		next := call.wantHold(t, "after forged hand-offs")
 		wantNoForgersToken(t, next, before)
 		unlock(t, next)
-	})
+	})(t)
 }
 
 // However many hand-offs to nobody are made up, a master that does not answer is owed few releases, before and after it
 // counts as down.
 func TestFloodOfForgedHandOffs(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		before := fx.Master(0).Calls("EVALSHA")
 		fx.Master(0).Freeze()
 		for n := range 100_000 {
@@ -155,15 +147,13 @@ func TestFloodOfForgedHandOffs(t *testing.T) {
 		}
 		fx.m.HandedOff(0, script.HandOff{Owner: fx.m.All.ID + ":r8", Round: 1, Token: 9, Key: "k"})
 		synctest.Wait()
-		if n := fx.Master(0).Calls("EVALSHA") - before; n != mostStrays+1 {
-			t.Errorf("later it was sent %d, want one more", n)
-		}
-	})
+		check.Equal(t, fx.Master(0).Calls("EVALSHA")-before, mostStrays+1, "releases that it was sent later")
+	})(t)
 }
 
 // What somebody wants before its owner knows that it has it is not kept: the masters have granted it by then.
 func TestWantedBeforeItIsHeld(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.m.Keep(lease)
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
@@ -173,19 +163,17 @@ func TestWantedBeforeItIsHeld(t *testing.T) {
 		fx.m.Wanted(0, "k", owner)
 		time.Sleep(10 * time.Millisecond)
 		hold := attempt.wantHold(t, "while somebody else wants it")
-		if owner != hold.Owner() {
-			t.Fatalf("the masters have %q, want the hold of %q there already", owner, hold.Owner())
-		}
+		check.Equal(t, hold.Owner(), owner, "whose hold the masters had already")
 		unlock(t, hold)
 		time.Sleep(20 * time.Millisecond)
 		fx.wantHolders(t, "k", "- - -")
 		fx.wantNothing(t, "then", fx.m)
-	})
+	})(t)
 }
 
 // What somebody wants of an owner that was given up says nothing of the next one, which the client keeps.
 func TestAnOldOwnerIsWanted(t *testing.T) {
-	keeping(t, func(t *testing.T, fx *fixture) {
+	keeping(func(t *testing.T, fx *fixture) {
 		hold := fx.keep(t)
 		old := fx.m.owners.make(hold.d, true)
 		fx.m.Wanted(0, "k", old)
@@ -193,19 +181,17 @@ func TestAnOldOwnerIsWanted(t *testing.T) {
 		fx.m.Wanted(0, "k", hold.Owner())
 		fx.wantHolders(t, "k", "- - -")
 		fx.m.owners.forget(old)
-	})
+	})(t)
 }
 
 // An owner that has nothing at any master is forgotten at once: those of a try that gets no vote, each.
 func TestOwnersWithoutVotesAreForgotten(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		for i, owner := range []string{"x", "y", "z"} {
 			fx.seat(owner, time.Hour, i)
 		}
-		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrTaken) {
-			t.Errorf("Lock = %v, want ErrTaken", err)
-		}
+		fx.wantRefused(t, request("k"), poll.ErrTaken)
 		synctest.Wait()
 		wantForgotten(t, "then", fx.m)
-	})
+	})(t)
 }

@@ -19,13 +19,12 @@ import (
 // Callers that wait for permits look once, and again from time to time. Nothing is known of the semaphore any more when
 // none has waited for a while.
 func TestCallersForPermitsLookSeldom(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		const permits, callers = 2, 4
 		for i := range permits {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", i), id("x"), "1") })
 		}
-		req := patient("k")
-		req.Permits = permits
+		req := permit(permits)
 		before := fx.calls()
 		var calls []*call
 		for range callers {
@@ -46,25 +45,23 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 		if got := fx.Master(0).Calls("UNSUBSCRIBE") - unsubscribed; len(fx.m.semaphores) != 0 || got != 1 {
 			t.Errorf("%d semaphores are known, and %d channels were left; want none, and one", len(fx.m.semaphores), got)
 		}
-	})
+	})(t)
 }
 
 // A permit that is there costs a lock's calls: nobody looks for another, nor listens.
 func TestAPermitThatIsThere(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		req := patient("k")
-		req.Permits = 2
+	bubble(3, func(t *testing.T, fx *fixture) {
 		before := fx.calls()
-		begin(t, fx.m, req).wantHold(t, "nobody else wants one")
+		begin(t, fx.m, permit(2)).wantHold(t, "nobody else wants one")
 		time.Sleep(time.Second)
 		check.Equal(t, fx.calls()-before, 3, "script calls on three masters")
 		check.Equal(t, fx.Master(0).Calls("SUBSCRIBE"), 0, "SUBSCRIBE calls")
-	})
+	})(t)
 }
 
 // A look is over with its answers: the next one asks again.
 func TestEachLookAsks(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		s := &semaphore{m: fx.m, key: script.Slots("k"), slots: &slots{masters: 3}}
 		for _, want := range []int{0, -1} {
 			<-s.ask(1)
@@ -73,7 +70,7 @@ func TestEachLookAsks(t *testing.T) {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
 			time.Sleep(time.Second)
 		}
-	})
+	})(t)
 }
 
 // stander makes a caller for one of the permits.
@@ -86,12 +83,8 @@ func (fx *fixture) stander(permits int) *waiter {
 
 // A hint goes to nobody if one stands there already, and from a caller that leaves to one that stands.
 func TestAHintOutlivesItsCaller(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		var all []*waiter
-		for range 2 {
-			p := fx.stander(2)
-			all = append(all, p)
-		}
+	bubble(3, func(t *testing.T, fx *fixture) {
+		all := []*waiter{fx.stander(2), fx.stander(2)}
 		s := all[0].semaphore
 		all[1].stands = []*driver{{slot: 1}}
 		if s.hintLocked(1); all[0].hint >= 0 {
@@ -104,13 +97,13 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 			t.Errorf("the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].told))
 		}
 		all[1].leaveAll()
-	})
+	})(t)
 }
 
 // A caller that has tried a slot and not got it, though nobody has it, tries none before the next look: it gave back
 // what votes it got, and would take that for a hint.
 func TestAHintIsFollowedOnce(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		p := fx.stander(2)
 		defer p.leaveAll()
 		follows := func(slot int) bool {
@@ -120,9 +113,7 @@ func TestAHintIsFollowedOnce(t *testing.T) {
 			synctest.Wait()
 			return len(p.stands) > 0
 		}
-		for i := range 2 {
-			fx.Master(i).Refuse("LOADING Redis is loading the dataset in memory")
-		}
+		fx.each(func(m *redlocktest.Master) { m.Refuse("LOADING Redis is loading the dataset in memory") }, 0, 1)
 		if !follows(1) {
 			t.Fatal("the first hint is not followed")
 		}
@@ -137,18 +128,14 @@ func TestAHintIsFollowedOnce(t *testing.T) {
 		if !follows(1) {
 			t.Error("a hint is not followed after a look")
 		}
-	})
+	})(t)
 }
 
 // A caller whose permit has ended before it came to take it asks for another one, and not in a hurry.
 func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		req := request("k")
-		req.Permits = 1
-		held := fx.lock(t, req)
-		req = patient("k")
-		req.Permits = 1
-		c := begin(t, fx.m, req)
+	bubble(3, func(t *testing.T, fx *fixture) {
+		held := fx.lock(t, permit(1))
+		c := begin(t, fx.m, permit(1))
 		p := fx.m.semaphores[script.Slots("k")].standing[0]
 		d := p.stands[0]
 		d.mu.Lock()
@@ -165,19 +152,17 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 		if got := (fx.calls() - before) / 3; got > 5 {
 			t.Errorf("%d script calls on each master, want 5 at most", got)
 		}
-	})
+	})(t)
 }
 
 // A caller that has won, and gives up since the masters are away and its client is established no more, says that.
 func TestACallerThatWonIsCutOff(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m, req := fx.introduced(t), patient("k")
-		req.Permits = 1
+	bubble(3, func(t *testing.T, fx *fixture) {
+		m := fx.introduced(t)
 		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
-		c := begin(t, m, req)
+		c := begin(t, m, permit(1))
 		fx.each((*redlocktest.Master).Kill)
-		time.Sleep(5 * time.Second)
-		synctest.Wait()
+		rest(5 * time.Second)
 		d := m.semaphores[script.Slots("k")].standing[0].stands[0]
 		round := uint64(d.state.Round) - d.owner.Round(script.HandOff{})
 		for i := range 2 {
@@ -186,10 +171,9 @@ func TestACallerThatWonIsCutOff(t *testing.T) {
 		wantWon(t, "handed off", d)
 		c.wantWaiting(t, "before it is established")
 		c.cancel()
-		if c.wantError(t, "then", context.Canceled, poll.ErrNoQuorum); errors.Is(c.err, poll.ErrTaken) {
-			t.Errorf("Lock = %v, want no word of others", c.err)
-		}
-	})
+		c.wantError(t, "then", context.Canceled, poll.ErrNoQuorum)
+		check.NotErr(t, "Lock", c.err, poll.ErrTaken)
+	})(t)
 }
 
 // crowd has a master say that the first slots are taken, and two wait for one of them.
@@ -204,7 +188,7 @@ func (s *semaphore) crowd(permits, crowded int) {
 
 // A caller that looks leaves a slot that is crowded, whatever slot it tries meanwhile.
 func TestACrowdedSlotIsLeft(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		const permits = 3
 		for slot := range permits {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
@@ -218,7 +202,7 @@ func TestACrowdedSlotIsLeft(t *testing.T) {
 		if at := p.at(); !slices.Equal(at, []int{1, 2}) {
 			t.Errorf("it stands at slots %d, want 1 and 2", at)
 		}
-	})
+	})(t)
 }
 
 // What a caller has won it takes, though it goes to one slot too many, or to one that is less crowded, before it hears
@@ -236,61 +220,54 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 			p.choose(false)
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				other, holds := fx.another(t), make([]*Hold, permits)
-				for slot := range holds {
-					holds[slot] = fx.take(t, other, script.SlotKey("k", slot))
-				}
-				p := fx.stander(permits)
-				defer p.leaveAll()
-				p.goTo(0, false)
-				synctest.Wait()
-				won := p.stands[0]
-				unlock(t, holds[won.slot])
-				wantWon(t, "the slot is given back", won)
-				move(p, won.slot)
-				wantWon(t, what, won)
-			})
-		})
+		t.Run(what, bubble(3, func(t *testing.T, fx *fixture) {
+			other, holds := fx.another(t), make([]*Hold, permits)
+			for slot := range holds {
+				holds[slot] = fx.take(t, other, script.SlotKey("k", slot))
+			}
+			p := fx.stander(permits)
+			defer p.leaveAll()
+			p.goTo(0, false)
+			synctest.Wait()
+			won := p.stands[0]
+			unlock(t, holds[won.slot])
+			wantWon(t, "the slot is given back", won)
+			move(p, won.slot)
+			wantWon(t, what, won)
+		}))
 	}
 }
 
 // The owner of one slot does not have the semaphore: nobody is named.
 func TestNobodyHasTheSemaphore(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
-		req := patient("k")
-		req.Permits = 1
-		c := begin(t, fx.m, req)
-		synctest.Wait()
+		c := begin(t, fx.m, permit(1))
 		c.cancel()
 		c.wantError(t, "when it leaves", poll.ErrTaken)
 		if why, ok := errors.AsType[*poll.MajorityError](c.err); !ok || why.Holder != "" {
 			t.Errorf("Lock = %v, with holder %q, want none", c.err, why.Holder)
 		}
-	})
+	})(t)
 }
 
 // A caller behind others waits for what the first of them waits for.
 func TestTheReasonOfThoseInFront(t *testing.T) {
 	for name, permits := range map[string]int{"lock": 0, "permit": 1} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				for i := range 2 {
-					fx.Master(i).Refuse("OOM no")
-				}
-				req := patient("k")
-				req.Permits = permits
-				begin(t, fx.m, req)
-				req.Entry = new(entry)
-				second := begin(t, fx.m, req)
-				time.Sleep(time.Second)
-				second.cancel()
-				if second.wantError(t, "it gives up", context.Canceled, poll.ErrNoQuorum); errors.Is(second.err, poll.ErrTaken) {
-					t.Errorf("Lock = %v, want no word of others", second.err)
-				}
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			for i := range 2 {
+				fx.Master(i).Refuse("OOM no")
+			}
+			req := patient("k")
+			req.Permits = permits
+			begin(t, fx.m, req)
+			req.Entry = new(entry)
+			second := begin(t, fx.m, req)
+			time.Sleep(time.Second)
+			second.cancel()
+			if second.wantError(t, "it gives up", context.Canceled, poll.ErrNoQuorum); errors.Is(second.err, poll.ErrTaken) {
+				t.Errorf("Lock = %v, want no word of others", second.err)
+			}
+		}))
 	}
 }

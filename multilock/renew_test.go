@@ -18,7 +18,7 @@ import (
 
 // One script call renews many holds, and each of them has a vote of its own.
 func TestRenewVotesOnEachHold(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		const n = 40
 		var holds []*Hold
 		var due []*driver
@@ -36,9 +36,7 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 		before := fx.Master(0).Calls("EVALSHA")
 		fx.m.renew(lease, due)
 		synctest.Wait()
-		if calls := fx.Master(0).Calls("EVALSHA") - before; calls != 1+2 {
-			t.Errorf("%d script calls for %d holds, want 1, and the releases of two", calls, n)
-		}
+		check.Equal(t, fx.Master(0).Calls("EVALSHA")-before, 1+2, "script calls for %d holds, and the releases of two", n)
 		for i, hold := range holds {
 			err := hold.Check()
 			if lost := i == 3 || i == 5; lost != errors.Is(err, poll.ErrLost) || !lost && hold.Remaining() < lease-time.Second {
@@ -48,7 +46,7 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 				t.Errorf("k%d: told %v, want that two masters have another owner of it", i, why)
 			}
 		}
-	})
+	})(t)
 }
 
 // What a master says of one of several holds is a yes, a no, or an error, by which nothing is known of it.
@@ -77,9 +75,9 @@ func TestRenewedIsAYesANoOrAnError(t *testing.T) {
 // A hold that was entered for a longer lease is renewed to that, whatever those are that are renewed with it: what it
 // counts on is no more than what the masters have.
 func TestEnteredForALongerLease(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		enter := func(lease time.Duration) *Hold {
-			req := watched()
+			req := watched("k")
 			req.Owner, req.Lease = t, lease
 			return fx.lock(t, req)
 		}
@@ -87,61 +85,51 @@ func TestEnteredForALongerLease(t *testing.T) {
 		time.Sleep(time.Second)
 		enter(3 * lease)
 		for range 20 {
-			time.Sleep(lease / 5)
-			synctest.Wait()
+			rest(lease / 5)
 			left, has := hold.Remaining(), fx.Master(0).TTL("k")
 			if left > has || has <= lease {
 				t.Fatalf("%v is left of it, and %v of its lease of %v at a master", left, has, 3*lease)
 			}
 		}
 		hold.end(attempt.End, poll.ErrNotHeld)
-	})
+	})(t)
 }
 
 // An Extend that fails is no renewal that does: the log says nothing of it, nor of an outage that would be over, and
 // what a fixed lease ends for is that it is over.
 func TestAnExtendThatFails(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fixed := fx.take(t, fx.m, "fixed")
-		renewed := fx.lock(t, watched())
-		two := func(f func(*redlocktest.Master)) { f(fx.Master(0)); f(fx.Master(1)) }
+		renewed := fx.lock(t, watched("k"))
 		extend := func(h *Hold) {
 			t.Helper()
-			if err := h.Extend(t.Context(), entryOf(h), lease); !errors.Is(err, poll.ErrNoQuorum) {
-				t.Errorf("Extend = %v, want ErrNoQuorum", err)
-			}
+			check.Err(t, "Extend", h.Extend(t.Context(), entryOf(h), lease), poll.ErrNoQuorum)
 		}
-		two((*redlocktest.Master).Freeze)
+		fx.each((*redlocktest.Master).Freeze, 0, 1)
 		extend(fixed)
 		extend(renewed)
-		if lines := fx.log.Lines("renewal failed"); len(lines) > 0 {
-			t.Errorf("the log has %q of an Extend", lines)
-		}
+		check.Equal(t, len(fx.log.Lines("renewal failed")), 0, "lines in the log of an Extend")
 		time.Sleep(attempt.RenewEvery(lease))
 		if lines := fx.log.Lines("renewal failed"); len(lines) == 0 {
 			t.Error("the log has nothing of a renewal that failed")
 		}
 		extend(renewed)
-		if lines := fx.log.Lines("succeed again"); len(lines) > 0 {
-			t.Errorf("the log has %q in the outage", lines)
-		}
-		two((*redlocktest.Master).Thaw)
+		check.Equal(t, len(fx.log.Lines("succeed again")), 0, "lines in the log, in the outage, of its end")
+		fx.each((*redlocktest.Master).Thaw, 0, 1)
 		e := entryOf(fixed)
-		time.Sleep(lease)
-		synctest.Wait()
-		if e.wantEnded(t, poll.ErrLost); errors.Is(e.told()[0], poll.ErrNoQuorum) {
-			t.Errorf("a fixed lease ended with %v, want nothing of an outage", e.told()[0])
-		}
+		rest(lease)
+		e.wantEnded(t, poll.ErrLost)
+		check.NotErr(t, "the end of a fixed lease", errors.Join(e.told()...), poll.ErrNoQuorum)
 		unlock(t, renewed)
-	})
+	})(t)
 }
 
 // A hold lives on while all masters restart empty, one after another, a guard apart. Each gets it back with
 // the first renewal after its guard, and no guarded one does.
 func TestRenewHeals(t *testing.T) {
 	const guard = lease
-	inGuardedBubble(t, 3, guard, func(t *testing.T, fx *fixture) {
-		req := watched()
+	guarded(3, guard, func(t *testing.T, fx *fixture) {
+		req := watched("k")
 		hold := fx.lock(t, req)
 		for i, master := range fx.Masters() {
 			master.Restart()
@@ -158,7 +146,7 @@ func TestRenewHeals(t *testing.T) {
 		req.Entry.(*entry).wantAlive(t)
 		unlock(t, hold)
 		fx.wantNothing(t, "then", fx.m)
-	})
+	})(t)
 }
 
 // A release does not overtake a renewal that was made before it, or that would set the lock again where it has
@@ -168,29 +156,27 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 		"Unlock": func(t *testing.T, hold *Hold) { unlock(t, hold) },
 		"loss":   func(_ *testing.T, hold *Hold) { hold.end(attempt.Lose, poll.ErrLost) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				m, gate := fx.gated(t, 0)
-				ends, stays := fx.take(t, m, "k"), fx.take(t, m, "stays")
-				open := gate.shut()
-				go m.renew(lease, []*driver{ends.d, stays.d})
-				synctest.Wait()
-				go end(t, ends)
-				synctest.Wait()
-				open()
-				time.Sleep(time.Second)
-				fx.wantHolders(t, "k", "- - -")
-				fx.wantHolders(t, "stays", stays.Owner()+" "+stays.Owner()+" "+stays.Owner())
-				unlock(t, stays)
-				fx.wantNothing(t, "then", m)
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			m, gate := fx.gated(t, 0)
+			ends, stays := fx.take(t, m, "k"), fx.take(t, m, "stays")
+			open := gate.shut()
+			go m.renew(lease, []*driver{ends.d, stays.d})
+			synctest.Wait()
+			go end(t, ends)
+			synctest.Wait()
+			open()
+			time.Sleep(time.Second)
+			fx.wantHolders(t, "k", "- - -")
+			fx.wantHolders(t, "stays", stays.Owner()+" "+stays.Owner()+" "+stays.Owner())
+			unlock(t, stays)
+			fx.wantNothing(t, "then", m)
+		}))
 	}
 }
 
 // Callers may ask for the owner while a downgrade makes a reader of it: what the race detector watches.
 func TestOwnerBesideADowngrade(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		hold := fx.take(t, fx.m, "k")
 		owner := hold.Owner()
 		result := make(chan error, 1)
@@ -201,5 +187,5 @@ func TestOwnerBesideADowngrade(t *testing.T) {
 		}
 		check.OK(t, <-result)
 		unlock(t, hold)
-	})
+	})(t)
 }

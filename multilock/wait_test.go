@@ -20,7 +20,7 @@ import (
 
 // Where a subscription begins or breaks, messages may have been lost: a caller asks.
 func TestAsksWhenMessagesMayBeLost(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
 		deafen(m)
@@ -42,20 +42,17 @@ func TestAsksWhenMessagesMayBeLost(t *testing.T) {
 			{"all work", 2, true, 2 * time.Millisecond},
 		} {
 			m.Subscribed(tt.i, tt.on)
-			time.Sleep(tt.after)
-			synctest.Wait()
+			rest(tt.after)
 			want++
-			if got := fx.Master(0).Calls("EVALSHA") - before; got != want {
-				t.Errorf("%s: %d rounds after %v, want %d", tt.name, got, tt.after, want)
-			}
+			check.Equal(t, fx.Master(0).Calls("EVALSHA")-before, want, "%s: rounds after %v", tt.name, tt.after)
 		}
-	})
+	})(t)
 }
 
 // A caller that gives up before any master has answered it says what others of its client found out: who has the lock,
 // but not an outage that is over.
 func TestReasonsOfOthers(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		held := fx.take(t, fx.another(t), "k")
 		var calls []*call
 		for range 4 {
@@ -82,17 +79,16 @@ func TestReasonsOfOthers(t *testing.T) {
 		hold := fourth.wantHold(t, "after it")
 		last := begin(t, fx.m, patient("k"))
 		last.cancel()
-		if last.wantError(t, "behind a hold of the client", poll.ErrTaken); errors.Is(last.err, poll.ErrNoQuorum) {
-			t.Errorf("after the outage = %v, want nothing of it", last.err)
-		}
+		last.wantError(t, "behind a hold of the client", poll.ErrTaken)
+		check.NotErr(t, "Lock after the outage", last.err, poll.ErrNoQuorum)
 		unlock(t, hold)
-	})
+	})(t)
 }
 
 // An unlock of Redisson's wakes a caller, also the first one of a client, which has no subscription
 // yet when it learns who has the lock.
 func TestRedissonsUnlockIsHeard(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("8743c9c0-0795-4907-87fd-6c719a6b4586:17", time.Minute, 0, 1, 2)
 		m := fx.another(t)
 		c := begin(t, m, patient("k"))
@@ -110,10 +106,8 @@ func TestRedissonsUnlockIsHeard(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 		c.wantHold(t, "after the unlock")
-		if took := c.at.Sub(start); took > 2*time.Millisecond {
-			t.Errorf("Lock returned %v after the unlock, want 2ms at most", took)
-		}
-	})
+		check.AtMost(t, c.at.Sub(start), 2*time.Millisecond, "after the unlock, Lock took")
+	})(t)
 }
 
 // A master that does not know the holder grants the lock, and tells of it when the caller gives that vote back: this
@@ -127,24 +121,21 @@ func TestAWaiterDoesNotHearItself(t *testing.T) {
 		{"a lock", "k", id("x"), 0},
 		{"what one of Redisson's clients has", "k", "8743c9c0-0795-4907-87fd-6c719a6b4586:17", 0},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				for i := range 2 {
-					fx.Master(i).HSet(tt.key, tt.holder, "1")
-				}
-				req := patient("k")
-				req.Permits = tt.permits
-				before := fx.calls()
-				for range 3 {
-					req.Entry = new(entry)
-					defer begin(t, fx.another(t), req).cancel()
-				}
-				time.Sleep(10 * time.Second)
-				if got := (fx.calls() - before) / 3 / 3; got > 40 {
-					t.Errorf("each of three callers made %d script calls on each master in ten seconds, want 40 at most", got)
-				}
-			})
-		})
+		t.Run(tt.name, bubble(3, func(t *testing.T, fx *fixture) {
+			for i := range 2 {
+				fx.Master(i).HSet(tt.key, tt.holder, "1")
+			}
+			req := permit(tt.permits)
+			before := fx.calls()
+			for range 3 {
+				req.Entry = new(entry)
+				defer begin(t, fx.another(t), req).cancel()
+			}
+			time.Sleep(10 * time.Second)
+			if got := (fx.calls() - before) / 3 / 3; got > 40 {
+				t.Errorf("each of three callers made %d script calls on each master in ten seconds, want 40 at most", got)
+			}
+		}))
 	}
 }
 
@@ -164,34 +155,26 @@ func TestRedissonsChannelIsLeft(t *testing.T) {
 			time.Sleep(time.Second)
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				fx.m.subscribe()
-				time.Sleep(time.Second)
-				fx.seat("8743c9c0-0795-4907-87fd-6c719a6b4586:17", time.Minute, 0, 1, 2)
-				before := fx.Master(1).Calls("SUBSCRIBE")
-				c := asked(fx.m)
-				if got := fx.Master(1).Calls("SUBSCRIBE") - before; got != 1 {
-					t.Errorf("%d subscriptions, want 1", got)
-				}
-				time.Sleep(time.Second) // and several rounds
-				end(fx, c)
-				synctest.Wait()
-				if got := fx.Master(1).Calls("SUBSCRIBE") - before; got != 1 {
-					t.Errorf("%d subscriptions in the end, want 1", got)
-				}
-				if got := fx.Master(1).Calls("UNSUBSCRIBE"); got != 1 {
-					t.Errorf("%d were ended, want 1", got)
-				}
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			fx.m.subscribe()
+			time.Sleep(time.Second)
+			fx.seat("8743c9c0-0795-4907-87fd-6c719a6b4586:17", time.Minute, 0, 1, 2)
+			before := fx.Master(1).Calls("SUBSCRIBE")
+			c := asked(fx.m)
+			check.Equal(t, fx.Master(1).Calls("SUBSCRIBE")-before, 1, "subscriptions")
+			time.Sleep(time.Second) // and several rounds
+			end(fx, c)
+			synctest.Wait()
+			check.Equal(t, fx.Master(1).Calls("SUBSCRIBE")-before, 1, "subscriptions in the end")
+			check.Equal(t, fx.Master(1).Calls("UNSUBSCRIBE"), 1, "subscriptions that were ended")
+		}))
 	}
 }
 
 // The first caller of a client that waits is in the queue before the client is subscribed. It keeps its place:
 // what is handed off to it meanwhile it finds when it asks.
 func TestFirstToWaitKeepsItsPlace(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		holder := fx.take(t, fx.m, "k")
 		early, later := fx.another(t), fx.another(t)
 		for _, m := range []*Masters{early, later} {
@@ -210,13 +193,13 @@ func TestFirstToWaitKeepsItsPlace(t *testing.T) {
 		unlock(t, first.wantHold(t, "first"))
 		time.Sleep(time.Second)
 		unlock(t, second.wantHold(t, "after it"))
-	})
+	})(t)
 }
 
 // A hold that was handed off, and whose token the masters had to agree on, ends when its validity does, whatever its timer
 // was set for while it waited.
 func TestHandedOffEndsInTime(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		holder := fx.take(t, fx.another(t), "k")
 		c := begin(t, fx.m, patient("k"))
 		time.Sleep(time.Second)
@@ -229,10 +212,9 @@ func TestHandedOffEndsInTime(t *testing.T) {
 		if got := c.wantHold(t, "handed off").Token(); got < 7_000_000_000_000_010 {
 			t.Errorf("token %d, want one of the larger ones", got)
 		}
-		time.Sleep(lease)
-		synctest.Wait()
+		rest(lease)
 		c.entry.wantEnded(t, poll.ErrLost)
-	})
+	})(t)
 }
 
 // Who wants what nobody has gets it, or is told that there was no quorum, though the context ends as the masters answer.
@@ -249,15 +231,13 @@ func TestTheContextEndsAtTheMajority(t *testing.T) {
 		}
 	}
 	for name, req := range map[string]Request{"TryLock": {}, "Lock": {Wait: true}, "permit": {Wait: true, Permits: 1}} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-				for range 300 {
-					req.Key, req.Lease, req.Entry = "k", lease, new(entry)
-					free(t, fx, req)
-					time.Sleep(10 * time.Millisecond)
-				}
-			})
-		})
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+			for range 300 {
+				req.Key, req.Lease, req.Entry = "k", lease, new(entry)
+				free(t, fx, req)
+				time.Sleep(10 * time.Millisecond)
+			}
+		}))
 	}
 }

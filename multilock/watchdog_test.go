@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/clock"
@@ -21,11 +20,9 @@ import (
 // kept for longer than a batch takes.
 func TestABurstIsSpread(t *testing.T) {
 	const n = 20 * batch
-	inBubble(t, 1, func(t *testing.T, fx *fixture) {
+	bubble(1, func(t *testing.T, fx *fixture) {
 		for i := range n {
-			req := watched()
-			req.Key = fmt.Sprint("k", i)
-			fx.lock(t, req)
+			fx.lock(t, watched(fmt.Sprint("k", i)))
 		}
 		time.Sleep(3 * lease) // they have spread
 		every := attempt.RenewEvery(lease)
@@ -33,8 +30,7 @@ func TestABurstIsSpread(t *testing.T) {
 		before := fx.Master(0).Calls("EVALSHA")
 		last := before
 		for range 100 {
-			time.Sleep(every / 100)
-			synctest.Wait()
+			rest(every / 100)
 			now := fx.Master(0).Calls("EVALSHA")
 			most, last = max(most, now-last), now
 		}
@@ -48,16 +44,15 @@ func TestABurstIsSpread(t *testing.T) {
 				t.Errorf("%q is valid for %v, want half of its lease at least", h.Name(), left)
 			}
 		}
-	})
+	})(t)
 }
 
 // Renewals for another lease go in a call of their own: in one, and not in one for each.
 func TestRenewalsForSeveralLeases(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		const n = batch / 2 // more would be spread
 		for i := range 2 * n {
-			req := watched()
-			req.Key = fmt.Sprint("k", i)
+			req := watched(fmt.Sprint("k", i))
 			if i >= n {
 				req.Lease = 2 * lease
 			}
@@ -68,24 +63,22 @@ func TestRenewalsForSeveralLeases(t *testing.T) {
 		time.Sleep(both - time.Second)
 		before := fx.Master(0).Calls("EVALSHA")
 		time.Sleep(2 * time.Second)
-		if got := fx.Master(0).Calls("EVALSHA") - before; got != 2 {
-			t.Errorf("%d script calls for %d holds of two leases, want 2", got, 2*n)
-		}
+		check.Equal(t, fx.Master(0).Calls("EVALSHA")-before, 2, "script calls for %d holds of two leases", 2*n)
 		time.Sleep(5 * lease)
 		for _, h := range fx.m.holds() {
 			if left, most := h.Remaining(), h.d.state.Lease; left < most/2 || left > most {
 				t.Errorf("%q is valid for %v, want half of %v to all of it", h.Name(), left, most)
 			}
 		}
-	})
+	})(t)
 }
 
 // A renewal that is put off, or is due at once, changes its place among those that are scheduled.
 func TestRenewalsAreMadeInOrder(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+	bubble(3, func(t *testing.T, fx *fixture) {
 		long := func(key string) Request {
-			req := watched()
-			req.Key, req.Lease = key, 20*lease
+			req := watched(key)
+			req.Lease = 20 * lease
 			return req
 		}
 		fx.m.subscribe()
@@ -94,7 +87,7 @@ func TestRenewalsAreMadeInOrder(t *testing.T) {
 		req.Wait = true
 		waits := begin(t, fx.m, req)
 		time.Sleep(time.Second)
-		short := fx.lock(t, watched())
+		short := fx.lock(t, watched("k"))
 		unlock(t, holder)
 		last := waits.wantHold(t, "handed off") // it is renewed soon, and then not for long
 		time.Sleep(lease)
@@ -104,15 +97,14 @@ func TestRenewalsAreMadeInOrder(t *testing.T) {
 		time.Sleep(time.Second)
 		left := doubted.Remaining()
 		fx.m.Doubted(0)
-		time.Sleep(time.Millisecond)
-		synctest.Wait()
+		rest(time.Millisecond)
 		if doubted.Remaining() <= left {
 			t.Error("a hold was not renewed at once that a master may have forgotten")
 		}
 		for _, h := range []*Hold{short, last, doubted} {
 			unlock(t, h)
 		}
-	})
+	})(t)
 }
 
 // slept is how long the machine has been suspended, as the clients of asleep see it.
@@ -120,72 +112,66 @@ var slept atomic.Int64
 
 // asleep runs f with a client, and a function that has holds end by a suspend: their validity is over, and no
 // timer has moved. It is no parallel test: what others know of suspends changes.
-func asleep(t *testing.T, f func(t *testing.T, fx *fixture, suspend func(...*Hold))) {
-	t.Helper()
-	slept.Store(0)
-	suspended = func() time.Duration { return time.Duration(slept.Load()) }
-	defer func() { suspended = clock.Suspended }()
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		f(t, fx, func(holds ...*Hold) {
-			for _, h := range holds {
-				h.d.mu.Lock()
-				h.d.state.Until = clock.Now().Add(-time.Minute)
-				h.d.mu.Unlock()
-			}
-			slept.Add(int64(time.Hour))
-		})
-	})
+func asleep(f func(t *testing.T, fx *fixture, suspend func(...*Hold))) func(*testing.T) {
+	return func(t *testing.T) {
+		slept.Store(0)
+		suspended = func() time.Duration { return time.Duration(slept.Load()) }
+		defer func() { suspended = clock.Suspended }()
+		bubble(3, func(t *testing.T, fx *fixture) {
+			f(t, fx, func(holds ...*Hold) {
+				for _, h := range holds {
+					h.d.mu.Lock()
+					h.d.state.Until = clock.Now().Add(-time.Minute)
+					h.d.mu.Unlock()
+				}
+				slept.Add(int64(time.Hour))
+			})
+		})(t)
+	}
 }
 
 // After a suspend the loss is known at once to those who ask, and within a second to those who wait, of
 // holds with a fixed lease and of others.
 func TestSuspend(t *testing.T) {
-	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+	asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		fixed := fx.take(t, fx.m, "fixed")
-		req := watched()
+		req := watched("k")
 		renewed := fx.lock(t, req)
-		other := watched()
-		other.Key = "goes on"
-		goesOn := fx.lock(t, other)
+		goesOn := fx.lock(t, watched("goes on"))
 		time.Sleep(time.Second / 2)
 		until := goesOn.Until()
 		suspend(fixed, renewed)
-		if err := renewed.Check(); !errors.Is(err, poll.ErrLost) {
-			t.Errorf("Check after the suspend = %v, want ErrLost", err)
-		}
+		check.Err(t, "Check after the suspend", renewed.Check(), poll.ErrLost)
 		req.Entry.(*entry).wantEnded(t, poll.ErrLost)
 		entryOf(fixed).wantAlive(t)
-		time.Sleep(suspendWatch)
-		synctest.Wait()
+		rest(suspendWatch)
 		entryOf(fixed).wantEnded(t, poll.ErrLost)
 		if !goesOn.Until().After(until) {
 			t.Error("a hold that outlasted the suspend was not renewed, though its timer stood still")
 		}
 		unlock(t, goesOn)
 		fx.wantNothing(t, "then", fx.m)
-	})
+	})(t)
 }
 
 // Where the time asleep is told by the wall clock, a clock that was set back hides no suspend that follows.
 func TestSuspendAfterTheClockWasSetBack(t *testing.T) {
-	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+	asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		hold := fx.take(t, fx.m, "k")
 		e := entryOf(hold)
 		slept.Add(-2 * int64(time.Hour))
-		time.Sleep(2 * suspendWatch)
-		synctest.Wait()
+		rest(2 * suspendWatch)
 		e.wantAlive(t)
 		suspend(hold)
-		time.Sleep(suspendWatch)
-		synctest.Wait()
+		rest(suspendWatch)
 		e.wantEnded(t, poll.ErrLost)
-	})
+	})(t)
 }
 
 // The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded.
 func TestLossAfterAnOutageThatIsOver(t *testing.T) {
-	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
-		req := watched()
+	asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+		req := watched("k")
 		hold := fx.lock(t, req)
 		time.Sleep(3 * time.Second)
 		fx.each((*redlocktest.Master).Kill)
@@ -197,12 +183,9 @@ func TestLossAfterAnOutageThatIsOver(t *testing.T) {
 		check.OK(t, fx.m.Clients.Ready(t.Context()))
 		time.Sleep(lease)
 		suspend(hold)
-		time.Sleep(suspendWatch)
-		synctest.Wait()
+		rest(suspendWatch)
 		e := req.Entry.(*entry)
 		e.wantEnded(t, poll.ErrLost)
-		if told := e.told(); len(told) == 1 && errors.Is(told[0], poll.ErrNoQuorum) {
-			t.Errorf("told %v, want nothing of an outage that was over", told[0])
-		}
-	})
+		check.NotErr(t, "the end, long after an outage,", errors.Join(e.told()...), poll.ErrNoQuorum)
+	})(t)
 }

@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"runtime"
@@ -170,28 +169,7 @@ func unlock(t *testing.T, hold *redlock.Hold) {
 	check.OK(t, hold.Unlock(context.Background()), "Unlock")
 }
 
-// expect wants err to match each of want, or to be nil if there is none.
-func expect(t *testing.T, call string, err error, want ...error) {
-	t.Helper()
-	if len(want) == 0 && err != nil {
-		t.Errorf("%s = %v, want nil", call, err)
-	}
-	for _, w := range want {
-		if !errors.Is(err, w) {
-			t.Errorf("%s = %v, want an error that matches %q", call, err, w)
-		}
-	}
-}
-
-// expectNot wants err to match none of those.
-func expectNot(t *testing.T, call string, err error, those ...error) {
-	t.Helper()
-	for _, e := range those {
-		if errors.Is(err, e) {
-			t.Errorf("%s = %v, want an error that does not match %q", call, err, e)
-		}
-	}
-}
+var expect, expectNot = check.Err, check.NotErr
 
 // expectSays wants err to say what.
 func expectSays(t *testing.T, call string, err error, what string) {

@@ -18,8 +18,7 @@ func withKeeper(f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *re
 		keeper, other := open(t, fleet, redlock.Config{Keep: 10 * time.Second}), open(t, fleet, redlock.Config{})
 		warm(t, keeper)
 		warm(t, other)
-		time.Sleep(time.Second)
-		synctest.Wait()
+		rest(time.Second)
 		f(t, fleet, keeper, other)
 	})
 }

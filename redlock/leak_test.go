@@ -178,8 +178,7 @@ func TestNoLeak(t *testing.T) {
 		"a fixed lease that is left to end": func(t *testing.T, c *redlock.Client, w *lines) {
 			func() { expect(t, "TryLockFor", second(c.TryLock(t.Context(), "a", redlock.Lease(lease)))) }()
 			w.leaks(t, 0)
-			time.Sleep(lease)
-			synctest.Wait()
+			rest(lease)
 			if got := w.Lines(lostWarning); len(got) != 1 || strings.Contains(got[0], "garbage") {
 				t.Errorf("the warnings of loss are %v, want one, without a word of garbage", got)
 			}

@@ -90,8 +90,7 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 			{[]string{"a"}, []string{"c", "e"}, b},
 			{[]string{"a", "b", "c"}, []string{"e"}, d},
 		} {
-			time.Sleep(time.Second)
-			synctest.Wait()
+			rest(time.Second)
 			for _, name := range step.has {
 				if fleet.Master(0).Holder(name) == "" {
 					t.Errorf("nobody has %q while %q is waited for", name, step.then.Name())

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -64,8 +63,7 @@ func newSets(t *testing.T, cfg redlock.SetsConfig) *redlock.Client {
 
 // at returns the IDs of the sets where a majority of the masters has a holder of name, at rest.
 func (f fleets) at(name string) (ids []string) {
-	time.Sleep(10 * time.Millisecond)
-	synctest.Wait()
+	rest(10 * time.Millisecond)
 	for id, fleet := range f {
 		n := 0
 		for _, m := range fleet.Masters() {

@@ -3,6 +3,7 @@ package check
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"regexp"
@@ -59,6 +60,29 @@ func Says(t testing.TB, err error, text, what string, args ...any) {
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Helper()
 		t.Errorf("%s = %v, want an error that says %q", fmt.Sprintf(what, args...), err, text)
+	}
+}
+
+// Err wants err to match each of want, or to be nil if there is none. call is what returned it.
+func Err(t testing.TB, call string, err error, want ...error) {
+	t.Helper()
+	if len(want) == 0 && err != nil {
+		t.Errorf("%s = %v, want nil", call, err)
+	}
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Errorf("%s = %v, want an error that matches %q", call, err, w)
+		}
+	}
+}
+
+// NotErr wants err to match none of those.
+func NotErr(t testing.TB, call string, err error, those ...error) {
+	t.Helper()
+	for _, e := range those {
+		if errors.Is(err, e) {
+			t.Errorf("%s = %v, want an error that does not match %q", call, err, e)
+		}
 	}
 }
 
