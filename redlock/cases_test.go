@@ -22,36 +22,37 @@ import (
 type face struct {
 	*redlock.Client
 	kind string
+	name string // by which it has "a"
 }
 
 // kinds are the options by which holds of each kind are taken.
 var kinds = map[string][]redlock.Option{"lock": nil, "reader": {redlock.Shared()}, "permit": {redlock.Permits(1)}}
 
 func (f face) take(ctx context.Context) (*redlock.Hold, error) {
-	return f.Lock(ctx, "a", kinds[f.kind]...)
+	return f.Lock(ctx, f.name, kinds[f.kind]...)
 }
 
 func (f face) try(ctx context.Context) (*redlock.Hold, error) {
-	return f.TryLock(ctx, "a", kinds[f.kind]...)
+	return f.TryLock(ctx, f.name, kinds[f.kind]...)
 }
 
 func (f face) takeFor(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
-	return f.Lock(ctx, "a", append([]redlock.Option{redlock.Lease(d)}, kinds[f.kind]...)...)
+	return f.Lock(ctx, f.name, append([]redlock.Option{redlock.Lease(d)}, kinds[f.kind]...)...)
 }
 
 func (f face) tryFor(ctx context.Context, d time.Duration) (*redlock.Hold, error) {
-	return f.TryLock(ctx, "a", append([]redlock.Option{redlock.Lease(d)}, kinds[f.kind]...)...)
+	return f.TryLock(ctx, f.name, append([]redlock.Option{redlock.Lease(d)}, kinds[f.kind]...)...)
 }
 
 func (f face) do(ctx context.Context, fn func(context.Context) error) error {
-	return f.Do(ctx, "a", fn, kinds[f.kind]...)
+	return f.Do(ctx, f.name, fn, kinds[f.kind]...)
 }
 
 func (f face) force(ctx context.Context) (bool, error) {
 	if f.kind == "permit" {
-		return redlockadmin.Of(f.Client).ForceRelease(ctx, "a")
+		return redlockadmin.Of(f.Client).ForceRelease(ctx, f.name)
 	}
-	return redlockadmin.Of(f.Client).ForceUnlock(ctx, "a")
+	return redlockadmin.Of(f.Client).ForceUnlock(ctx, f.name)
 }
 
 // wait and beside are take and try of what nobody has beside such a hold.
@@ -60,7 +61,7 @@ func (f face) beside(ctx context.Context) (*redlock.Hold, error) { return f.alon
 
 func (f face) alone() face {
 	if f.kind == "reader" {
-		return face{f.Client, "lock"}
+		f.kind = "lock"
 	}
 	return f
 }
@@ -70,7 +71,6 @@ const longest = time.Minute
 
 // setting is where a case happens: two users of the same masters.
 type setting struct {
-	kind       string
 	fleets     []*redlocktest.Fleet // one, or those of the two sets of "a"
 	one, other face
 }
@@ -96,11 +96,11 @@ func (p *setting) taken(t *testing.T) *redlock.Hold {
 	return got(t, "take by the other", p.other.take, t.Context())
 }
 
-// expectFree wants the masters to have nothing of "a", see expectFree.
+// expectFree wants the masters to have nothing of "a", which the other calls as they do.
 func (p *setting) expectFree(t *testing.T) {
 	t.Helper()
 	for _, fleet := range p.fleets {
-		expectFree(t, fleet, "a")
+		expectFree(t, fleet, p.other.name)
 	}
 }
 
@@ -114,9 +114,9 @@ func expectOwn(t *testing.T, call string, err error) {
 
 var cases = map[string]func(*testing.T, *setting){
 	"keeps others from leading": func(t *testing.T, p *setting) {
-		expect(t, "Lead", p.one.Lead(t.Context(), "a", func(context.Context) error {
+		expect(t, "Lead", p.one.Lead(t.Context(), p.one.name, func(context.Context) error {
 			ctx := within(t, t.Context(), time.Second)
-			expect(t, "Lead of the other", p.other.Lead(ctx, "a", func(context.Context) error {
+			expect(t, "Lead of the other", p.other.Lead(ctx, p.other.name, func(context.Context) error {
 				t.Error("both lead")
 				return nil
 			}), context.DeadlineExceeded)
@@ -133,7 +133,7 @@ var cases = map[string]func(*testing.T, *setting){
 			expectNot(t, "a try beside it", err, redlock.ErrNoQuorum)
 			check.AtMost(t, time.Since(start), 100*time.Millisecond, "a try, which does not wait, took")
 		}
-		if p.kind == "reader" {
+		if p.one.kind == "reader" {
 			unlock(t, got(t, "a second reader", p.other.try, t.Context()))
 		}
 		unlock(t, hold)
@@ -353,7 +353,7 @@ var cases = map[string]func(*testing.T, *setting){
 		if _, ok := hold.Context().Deadline(); ok {
 			t.Error("its context has the deadline of the wait")
 		}
-		if hold.Name() != "a" || hold.Count() != 1 || hold.Shared() != (p.kind == "reader") || hold.Slot() != 0 {
+		if hold.Name() != "a" || hold.Count() != 1 || hold.Shared() != (p.one.kind == "reader") || hold.Slot() != 0 {
 			t.Errorf("Name, Count, Shared, Slot = %q, %d, %v, %d", hold.Name(), hold.Count(), hold.Shared(), hold.Slot())
 		}
 		check.Equal(t, hold.Remaining(), validity, "Remaining")
@@ -383,7 +383,7 @@ var cases = map[string]func(*testing.T, *setting){
 		last, owners := int64(0), map[string]bool{}
 		for i := range 20 { // at one instant, so the clock does not help
 			hold := got(t, "take", []face{p.one, p.other}[i%2].take, t.Context())
-			if hold.Token() < last || hold.Token() == last && p.kind != "reader" {
+			if hold.Token() < last || hold.Token() == last && p.one.kind != "reader" {
 				t.Errorf("Token = %d after %d", hold.Token(), last)
 			}
 			if owners[hold.Owner()] {
@@ -520,7 +520,7 @@ var cases = map[string]func(*testing.T, *setting){
 	"is entered again": func(t *testing.T, p *setting) {
 		ctx := redlock.WithOwner(t.Context())
 		outer := got(t, "take", p.one.take, ctx)
-		if p.kind == "permit" {
+		if p.one.kind == "permit" {
 			for _, ctx := range []context.Context{ctx, outer.Context()} {
 				expect(t, "a try under a permit", second(p.one.try(ctx)), redlock.ErrTaken)
 			}
@@ -542,7 +542,7 @@ var cases = map[string]func(*testing.T, *setting){
 			"try in its hold":    func() (*redlock.Hold, error) { return p.one.try(outer.Context()) },
 			"takeFor":            func() (*redlock.Hold, error) { return p.one.takeFor(outer.Context(), 5*time.Second) },
 			"tryFor":             func() (*redlock.Hold, error) { return p.one.tryFor(ctx, 5*time.Second) },
-			"a reader in either": func() (*redlock.Hold, error) { return p.one.Lock(outer.Context(), "a", redlock.Shared()) },
+			"a reader in either": func() (*redlock.Hold, error) { return p.one.Lock(outer.Context(), p.one.name, redlock.Shared()) },
 		} {
 			unlock(t, again(what, enter))
 			check.Equal(t, outer.Count(), 1, "Count after Unlock")
@@ -560,15 +560,15 @@ var cases = map[string]func(*testing.T, *setting){
 	},
 	"becomes a reader's": func(t *testing.T, p *setting) {
 		hold := p.take(t)
-		if p.kind == "permit" {
+		if p.one.kind == "permit" {
 			expectOwn(t, "Downgrade of a permit", hold.Downgrade(t.Context()))
 			return
 		}
 		token := hold.Token()
 		inner := got(t, "Enter", hold.Enter, t.Context())
-		r := []*waiting{locking(t, p.other.Client, "a", redlock.Shared())}
+		r := []*waiting{locking(t, p.other.Client, p.other.name, redlock.Shared())}
 		rest(1037 * time.Millisecond)
-		if p.kind == "lock" {
+		if p.one.kind == "lock" {
 			expectHolds(t, "beside a writer", r)
 		}
 		for range 2 {
@@ -588,7 +588,7 @@ var cases = map[string]func(*testing.T, *setting){
 		unlock(t, inner)
 		_, err := p.other.beside(t.Context())
 		expect(t, "a writer beside it", err, redlock.ErrTaken)
-		_, err = p.one.Lock(hold.Context(), "a")
+		_, err = p.one.Lock(hold.Context(), p.one.name)
 		expect(t, "Lock under it", err, redlock.ErrUpgrade)
 		expectNot(t, "Lock under it", err, redlock.ErrTaken, redlock.ErrNoQuorum)
 		time.Sleep(time.Minute) // renewed as a reader's
@@ -605,7 +605,7 @@ func TestCases(t *testing.T) {
 		for name, test := range cases {
 			t.Run("a "+kind+" "+name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 				one, other := open(t, fleet, longLeases), open(t, fleet, longLeases)
-				test(t, &setting{kind, []*redlocktest.Fleet{fleet}, face{one, kind}, face{other, kind}})
+				test(t, &setting{[]*redlocktest.Fleet{fleet}, face{one, kind, "a"}, face{other, kind, "a"}})
 			}))
 		}
 	}
@@ -622,7 +622,7 @@ func inTwoSets(t *testing.T, which ...string) {
 		for name, test := range cases {
 			t.Run("a "+kind+" "+name, inSets("a c", func(t *testing.T, f fleets) {
 				one, other := f.open(t, longLeases, "a", "c"), f.open(t, longLeases, "c", "a")
-				test(t, &setting{kind, []*redlocktest.Fleet{f["a"], f["c"]}, face{one, kind}, face{other, kind}})
+				test(t, &setting{[]*redlocktest.Fleet{f["a"], f["c"]}, face{one, kind, "a"}, face{other, kind, "a"}})
 			}))
 		}
 	}

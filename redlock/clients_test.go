@@ -156,7 +156,7 @@ func TestNamesHoldNobodyUp(t *testing.T) {
 			if tt.want == redlock.ErrTaken {
 				expectNot(t, "TryLock", err, context.DeadlineExceeded)
 				time.Sleep(time.Second)
-				expectSays(t, "the next TryLock", second(c.TryLock(t.Context(), "a")), "held by orders-api on ")
+				check.Says(t, second(c.TryLock(t.Context(), "a")), "held by orders-api on ", "the next TryLock")
 			}
 		}))
 	}

@@ -152,18 +152,18 @@ func TestArgumentsAreChecked(t *testing.T) {
 				"Inspect": second(redlockadmin.Of(c).Inspect(ctx, name)), "InspectSemaphore": second(redlockadmin.Of(c).InspectSemaphore(ctx, name)),
 				"ForceUnlock": second(redlockadmin.Of(c).ForceUnlock(ctx, name)), "ForceRelease": second(redlockadmin.Of(c).ForceRelease(ctx, name)),
 			} {
-				expectSays(t, fmt.Sprintf("%s of %.20q", call, name), err, "redlock: "+why)
+				check.Says(t, err, "redlock: "+why, "%s of %.20q", call, name)
 			}
 		}
 		for permits, why := range map[int]string{0: "0 permits of", -1: "-1 permits of", 1001: "1001 permits of"} {
-			expectSays(t, "Acquire", second(c.Lock(ctx, "a", redlock.Permits(permits))), why)
-			expectSays(t, "Do", c.Do(ctx, "a", nothing, redlock.Permits(permits)), why)
+			check.Says(t, second(c.Lock(ctx, "a", redlock.Permits(permits))), why, "Acquire")
+			check.Says(t, c.Do(ctx, "a", nothing, redlock.Permits(permits)), why, "Do")
 		}
 		for d, why := range map[time.Duration]string{
 			lease + time.Millisecond: "redlock: lease 30.001s is longer than Config.MaxLease 30s, so a master that restarts would not wait for it: set Config.MaxLease here, and Config.RestartGuard of each client of these masters, to 30.001s or more",
 			time.Microsecond:         "redlock: lease 1µs is too short",
 		} {
-			expectSays(t, "LockFor", second(c.Lock(ctx, "a", redlock.Lease(d))), why)
+			check.Says(t, second(c.Lock(ctx, "a", redlock.Lease(d))), why, "LockFor")
 		}
 		check.Equal(t, scripts(fleet)-before, 0, "scripts that the masters ran for bad arguments")
 		unlock(t, lock(t, ctx, c, long))
@@ -177,7 +177,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 			"": "the name of a lock is empty", long[:1018]: "the name of a lock has 1018 bytes, 1025 with its prefix, more than 1024",
 			"redlock_slot:{a}:1": `the name of a lock begins with "redlock_slot:"`,
 		} {
-			expectSays(t, "Lock", second(c.Lock(ctx, name)), "redlock: "+why)
+			check.Says(t, second(c.Lock(ctx, name)), "redlock: "+why, "Lock")
 		}
 	})(t)
 }

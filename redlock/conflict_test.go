@@ -62,6 +62,9 @@ func naming(fleet *redlocktest.Fleet, name string, places ...int) redlock.Config
 	return cfg
 }
 
+// alone are the options by which one caller at a time has a name.
+var alone = map[string][]redlock.Option{"lock": nil, "permit": {redlock.Permits(1)}}
+
 // ready is Ready without waiting.
 func ready(c *redlock.Client) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 0)
@@ -76,21 +79,6 @@ func use(t *testing.T, c *redlock.Client, name string) {
 	synctest.Wait() // all masters were asked, not only the majority that a lock needs
 	unlock(t, hold)
 	synctest.Wait()
-}
-
-// takesSoon wants c to get a lock in 5 s, and to be refused only because of others' masters until then.
-func takesSoon(t *testing.T, c *redlock.Client, name string) {
-	t.Helper()
-	for start := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		hold, err := c.TryLock(t.Context(), name)
-		if err == nil {
-			unlock(t, hold)
-			return
-		}
-		if expect(t, "TryLock", err, redlock.ErrOverlap); time.Since(start) > 5*time.Second {
-			t.Fatal("a client was refused for 5 s")
-		}
-	}
 }
 
 // grounds are five masters, and four sets of others.
@@ -167,7 +155,7 @@ func TestWhoComesSecond(t *testing.T) {
 			refused := func(call string, err error) {
 				t.Helper()
 				expect(t, call, err, tt.want)
-				expectSays(t, call, err, tt.says)
+				check.Says(t, err, tt.says, "%s", call)
 				if text := err.Error(); !strings.HasPrefix(text, "redlock: ") || strings.Count(text, "redlock: ") != 1 || strings.Contains(text, "\n") {
 					t.Errorf("%s = %v, want one line that begins with redlock:, and is ours but once", call, err)
 				}
@@ -406,28 +394,21 @@ func TestAHolderIsKnownInAllItsSets(t *testing.T) {
 // who came later.
 func TestAWaiterThatMeetsAnotherMasterKeepsItsTurn(t *testing.T) {
 	t.Parallel()
-	for what, options := range map[string][]redlock.Option{"lock": nil, "permit": {redlock.Permits(1)}} {
+	for what, options := range alone {
 		t.Run(what, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 			fleet.Master(2).Kill()
 			held := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "job", options...)
-			turns := make(chan string, 2)
-			waits := func(name string) {
-				c := open(t, fleet, redlock.Config{})
-				go func() {
-					hold := lock(t, t.Context(), c, "job", options...)
-					turns <- name
-					time.Sleep(time.Second)
-					unlock(t, hold)
-				}()
-				time.Sleep(time.Second)
-			}
-			waits("first")
+			first := locking(t, open(t, fleet, redlock.Config{}), "job", options...)
+			time.Sleep(time.Second)
 			fleet.Master(2).Restart()
 			time.Sleep(time.Minute)
-			waits("second")
+			second := locking(t, open(t, fleet, redlock.Config{}), "job", options...)
+			time.Sleep(time.Second)
 			unlock(t, held)
-			check.Equal(t, <-turns+" "+<-turns, "first second", "turns")
-			time.Sleep(2 * time.Second)
+			hold := first.returned(t)
+			expectHolds(t, "in turn", []*waiting{first, second}, 0)
+			unlock(t, hold)
+			unlock(t, second.returned(t))
 		}))
 	}
 }
@@ -444,7 +425,7 @@ func TestOtherLayouts(t *testing.T) {
 			b := begin()
 			err := b.Ready(t.Context())
 			expect(t, "Ready", err, redlock.ErrLayout)
-			expectSays(t, "Ready", err, "a client that has ended or keeps no record has layout 2, this client layout 1; that was established before")
+			check.Says(t, err, "a client that has ended or keeps no record has layout 2, this client layout 1; that was established before", "Ready")
 			expect(t, "TryLock", second(b.TryLock(t.Context(), "job")), redlock.ErrLayout)
 			time.Sleep(2 * time.Minute) // the other has gone
 			use(t, b, "used")
@@ -559,17 +540,12 @@ func TestOthersStopNobodyLong(t *testing.T) {
 // given in the end it has, and its context lives.
 func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
 	t.Parallel()
-	for what, options := range map[string][]redlock.Option{"lock": nil, "permit": {redlock.Permits(1)}} {
+	for what, options := range alone {
 		t.Run(what, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 			wires, pools := wired(fleet, 2*time.Millisecond, 0, 1, 2)
 			c := open(t, fleet, redlock.Config{Pools: pools})
 			held := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "job", options...)
-			waits := make(chan *redlock.Hold, 1)
-			go func() {
-				hold, err := c.Lock(t.Context(), "job", options...)
-				expect(t, "Lock", err)
-				waits <- hold
-			}()
+			waits := locking(t, c, "job", options...)
 			time.Sleep(time.Minute)
 			cut(wires, true)
 			time.Sleep(time.Minute)
@@ -580,7 +556,7 @@ func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
 			each(fleet, 0, 2, (*redlocktest.Master).Freeze) // the lock was handed to the waiter, whose look has no answer
 			time.Sleep(5 * time.Second)
 			each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-			mine := <-waits
+			mine := waits.returned(t)
 			expectAlive(t, mine)
 			unlock(t, mine)
 			time.Sleep(time.Second) // it returned with a majority
@@ -596,21 +572,16 @@ func TestATryMustBeEstablishedToWin(t *testing.T) {
 		wires, pools := wired(fleet, 2*time.Millisecond, 0, 1, 2)
 		c := open(t, fleet, redlock.Config{Pools: pools, Lease: 2 * time.Minute, MaxLease: 2 * time.Minute, NodeTimeout: time.Minute})
 		use(t, c, "job")
-		tried := make(chan *redlock.Hold, 1)
-		go func() {
-			hold, err := c.TryLock(t.Context(), "job")
-			expect(t, "TryLock", err)
-			tried <- hold
-		}()
+		tries := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "job") })
 		time.Sleep(3 * time.Millisecond)
 		cut(wires, true) // the answers are on their way
 		time.Sleep(40 * time.Second)
 		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
 		cut(wires, false)
 		time.Sleep(5 * time.Second)
-		check.Equal(t, len(tried), 0, "locks that it has before it has looked again")
+		expectHolds(t, "before it has looked again", []*waiting{tries})
 		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-		mine := <-tried
+		mine := tries.returned(t)
 		expectAlive(t, mine)
 		unlock(t, mine)
 	})(t)
@@ -649,16 +620,18 @@ func TestComesBackToOneMasterAfterAnother(t *testing.T) {
 		}
 		old := open(t, fleet, redlock.Config{Name: "old", Pools: pools})
 		use(t, old, "job")
-		waits := make(chan error, 2)
-		for name, options := range map[string][]redlock.Option{"lock": nil, "permit": {redlock.Permits(1)}} {
+		var waits []*waiting
+		for name, options := range alone {
 			lock(t, t.Context(), old, name, options...)
-			go func() { waits <- second(old.Lock(t.Context(), name, options...)) }()
+			waits = append(waits, locking(t, old, name, options...))
 		}
-		synctest.Wait()
-		refused.Store(true)
-		for _, w := range wires {
-			w.Reset()
+		disconnect := func() {
+			refused.Store(true)
+			for _, w := range wires {
+				w.Reset()
+			}
 		}
+		disconnect()
 		time.Sleep(2 * time.Minute)
 		a, _ := member(t, fleet, "fleet", 2, 3, 4)
 		held := lock(t, t.Context(), a, "job")
@@ -669,15 +642,13 @@ func TestComesBackToOneMasterAfterAnother(t *testing.T) {
 					t.Fatal("two clients have the lock")
 				}
 			}
-			refused.Store(true)
-			for _, w := range wires {
-				w.Reset()
-			}
+			disconnect()
 			time.Sleep(time.Minute + rand.N(time.Second)) // what it has heard counts for a minute
 		}
 		refused.Store(false)
-		for range 2 {
-			expect(t, "a Lock that waited", <-waits, redlock.ErrOverlap)
+		for _, w := range waits {
+			<-w.done
+			expect(t, "a Lock that waited", w.err, redlock.ErrOverlap)
 		}
 		unlock(t, held)
 	})(t)
@@ -711,55 +682,6 @@ func TestAListInPlaceOfADeadMasterLong(t *testing.T) {
 			expect(t, "TryLock in other databases", second(d.TryLock(t.Context(), "job")), redlock.ErrOverlap)
 		}))
 	}
-}
-
-// TestRestartsAfterACrashLong: what a client that was killed leaves at the masters has the run ids from before some of
-// them restarted, wherever these are now. That refuses no newcomer, also of another machine.
-func TestRestartsAfterACrashLong(t *testing.T) {
-	t.Parallel()
-	for _, at := range []string{"", "redis-%d:6379", "127.0.0.1:700%d"} {
-		t.Run(at, masters(5, func(t *testing.T, fleet *redlocktest.Fleet) {
-			all := []int{0, 1, 2, 3, 4}
-			member := func(places ...int) *redlock.Client {
-				if at == "" {
-					c, _ := member(t, fleet, "pools", places...)
-					return c
-				}
-				return open(t, fleet, naming(fleet, at, places...))
-			}
-			a := member(all...)
-			use(t, a, "used")
-			for i, m := range fleet.Masters() {
-				forge(t, fleet, i, time.Minute, published(m))
-			}
-			expect(t, "Close", a.Close())
-			for i := range 2 {
-				fleet.Master(i).Restart()
-				b := member(4, 3, 2, 1, 0)
-				expect(t, "Ready", b.Ready(t.Context()))
-				use(t, b, "used")
-				expect(t, "Close", b.Close())
-			}
-		}))
-	}
-}
-
-// TestOtherNamesLong: a client that has other addresses for the masters than the others takes locks soon after
-// masters have restarted, since these publish the new run ids at once.
-func TestOtherNamesLong(t *testing.T) {
-	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		three := []int{0, 1, 2}
-		a := open(t, fleet, naming(fleet, "redis-%d:6379", three...))
-		use(t, a, "used")
-		for at := range 20 {
-			fleet.Master(at % 3).Restart()
-			b := open(t, fleet, naming(fleet, "10.0.0.%d:6379", three...))
-			takesSoon(t, b, "job")
-			use(t, a, "used")
-			expect(t, "Close", b.Close())
-			time.Sleep(time.Duration(at) * 5 * time.Second)
-		}
-	})(t)
 }
 
 // TestListsLong: clients with several lists come and go, and are cut off, while clocks differ. No two whose lists
@@ -821,11 +743,17 @@ func TestNoFalseConflictLong(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		one, two []int // masters of two clients
-		do       func(fleet *redlocktest.Fleet)
+		do       func(*testing.T, *redlocktest.Fleet)
 	}{
-		{"N-1 and another N", three[:2], []int{0, 1, 3}, func(*redlocktest.Fleet) {}},
-		{"a majority restarts at once", three, three, func(fleet *redlocktest.Fleet) { each(fleet, 1, 3, (*redlocktest.Master).Restart) }},
-		{"all restart, one soon after the other", five, five, func(fleet *redlocktest.Fleet) {
+		{"N-1 and another N", three[:2], []int{0, 1, 3}, func(*testing.T, *redlocktest.Fleet) {}},
+		{"a majority restarts at once", three, three, func(_ *testing.T, fleet *redlocktest.Fleet) { each(fleet, 1, 3, (*redlocktest.Master).Restart) }},
+		{"a client crashes, and masters restart", five, five, func(t *testing.T, fleet *redlocktest.Fleet) {
+			for i, m := range fleet.Masters() {
+				forge(t, fleet, i, time.Minute, published(m)) // with the run ids of now
+			}
+			each(fleet, 0, 2, func(m *redlocktest.Master) { m.Restart(); time.Sleep(time.Second) })
+		}},
+		{"all restart, one soon after the other", five, five, func(_ *testing.T, fleet *redlocktest.Fleet) {
 			for range 3 {
 				for _, m := range fleet.Masters() {
 					m.Restart()
@@ -833,18 +761,18 @@ func TestNoFalseConflictLong(t *testing.T) {
 				}
 			}
 		}},
-		{"a master dies, and another one comes back", three, three, func(fleet *redlocktest.Fleet) {
+		{"a master dies, and another one comes back", three, three, func(_ *testing.T, fleet *redlocktest.Fleet) {
 			fleet.Master(0).Kill()
 			time.Sleep(5 * time.Minute)
 			each(fleet, 0, 2, (*redlocktest.Master).Restart)
 		}},
-		{"a master is cut off, and restarts meanwhile", three, three, func(fleet *redlocktest.Fleet) {
+		{"a master is cut off, and restarts meanwhile", three, three, func(_ *testing.T, fleet *redlocktest.Fleet) {
 			fleet.Master(0).Cut()
 			time.Sleep(time.Minute)
 			fleet.Master(0).Restart()
 			fleet.Master(0).Mend()
 		}},
-		{"clocks jump", three, three, func(fleet *redlocktest.Fleet) {
+		{"clocks jump", three, three, func(_ *testing.T, fleet *redlocktest.Fleet) {
 			fleet.Master(0).Restart()
 			fleet.Master(1).Skew(5 * time.Minute)
 			time.Sleep(time.Minute)
@@ -872,7 +800,7 @@ func TestNoFalseConflictLong(t *testing.T) {
 				use(t, a, "used")
 				use(t, b, "used")
 				time.Sleep(5 * time.Minute)
-				tt.do(fleet)
+				tt.do(t, fleet)
 				for range 60 { // for as long as what it left could be mistaken
 					time.Sleep(5 * time.Second)
 					late, _ := member("late", tt.one)

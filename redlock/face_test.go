@@ -59,21 +59,21 @@ func TestZeroValues(t *testing.T) {
 		"Ready": c.Ready(ctx), "Close": c.Close(), "Inspect": second(redlockadmin.Of(&c).Inspect(ctx, "a")),
 		"Clients": second(redlockadmin.Of(&c).Clients(ctx)), "ForceUnlock": second(redlockadmin.Of(&c).ForceUnlock(ctx, "a")),
 	} {
-		expectSays(t, call+" of a zero Client", err, "the Client was not made by New")
+		check.Says(t, err, "the Client was not made by New", "%s of a zero Client", call)
 	}
 	var h redlock.Hold
 	for call, err := range map[string]error{
 		"Unlock": h.Unlock(ctx), "Extend": h.Extend(ctx, time.Second), "Downgrade": h.Downgrade(ctx), "Enter": second(h.Enter(ctx)),
 		"Context": context.Cause(h.Context()),
 	} {
-		expectSays(t, call+" of a zero Hold", err, "the Hold was not returned by Lock")
+		check.Says(t, err, "the Hold was not returned by Lock", "%s of a zero Hold", call)
 	}
 	if h.Token() != 0 || h.Count() != 0 || h.Remaining() != 0 || h.Name() != "" || !h.Until().IsZero() || h.Shared() || h.Slot() != 0 {
 		t.Error("a zero Hold says that it holds something")
 	}
 	var holds redlock.Holds
-	expectSays(t, "Unlock of zero Holds", holds.Unlock(ctx), "the Hold was not returned by Lock")
-	expectSays(t, "Context of zero Holds", context.Cause(holds.Context()), "the Hold was not returned by Lock")
+	check.Says(t, holds.Unlock(ctx), "the Hold was not returned by Lock", "Unlock of zero Holds")
+	check.Says(t, context.Cause(holds.Context()), "the Hold was not returned by Lock", "Context of zero Holds")
 	if len(holds.Names()) != 0 || holds.Hold("a") != nil || holds.Remaining() != 0 {
 		t.Error("zero Holds say that they hold something")
 	}

@@ -122,14 +122,6 @@ func published(m *redlocktest.Master) string {
 	return lines[len(lines)-1]
 }
 
-// warm has c connect to every master.
-func warm(t *testing.T, c *redlock.Client) {
-	t.Helper()
-	hold := lock(t, t.Context(), c, "warm")
-	unlock(t, hold)
-	synctest.Wait()
-}
-
 // lock is Lock of a name that must be free. The Hold does not leak before the test ends.
 func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string, options ...redlock.Option) *redlock.Hold {
 	t.Helper()
@@ -170,14 +162,6 @@ func unlock(t *testing.T, hold *redlock.Hold) {
 }
 
 var expect, expectNot = check.Err, check.NotErr
-
-// expectSays wants err to say what.
-func expectSays(t *testing.T, call string, err error, what string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), what) {
-		t.Errorf("%s = %v, want an error that says %q", call, err, what)
-	}
-}
 
 // second returns the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
@@ -249,7 +233,7 @@ func each(fleet *redlocktest.Fleet, from, to int, f func(*redlocktest.Master)) {
 // keys are the keys of a master that have to do with locks: not those by which clients know each other.
 func keys(m *redlocktest.Master) []string {
 	return slices.DeleteFunc(m.Keys(), func(key string) bool {
-		return key == "redlock_sets" || strings.HasPrefix(key, "redlock_client:")
+		return strings.HasPrefix(key, "redlock_sets") || strings.HasPrefix(key, "redlock_client:")
 	})
 }
 

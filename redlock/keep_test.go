@@ -16,8 +16,8 @@ import (
 func withKeeper(f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client)) func(*testing.T) {
 	return masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		keeper, other := open(t, fleet, redlock.Config{Keep: 10 * time.Second}), open(t, fleet, redlock.Config{})
-		warm(t, keeper)
-		warm(t, other)
+		use(t, keeper, "warm")
+		use(t, other, "warm")
 		rest(time.Second)
 		f(t, fleet, keeper, other)
 	})
@@ -230,7 +230,7 @@ func TestKeepByAClientThatWasCutOff(t *testing.T) {
 			wires, pools := wired(fleet, 0, 0, 1, 2)
 			const long = 2 * time.Minute
 			c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, Keep: long, NodeTimeout: long / 3})
-			warm(t, c)
+			use(t, c, "warm")
 			time.Sleep(time.Second)
 			unlock(t, lock(t, t.Context(), c, "a"))
 			synctest.Wait()

@@ -194,7 +194,7 @@ func TestLeadTakesOptions(t *testing.T) {
 		if most != 2 || terms < 4 {
 			t.Errorf("%d led at a time, %d times in 20 s; want 2, and each for 5 s", most, terms)
 		}
-		expectSays(t, "Lead of readers", c.Lead(t.Context(), "a", func(context.Context) error { return nil }, redlock.Shared()), "do not go together")
-		expectSays(t, "Lock", second(c.Lock(t.Context(), "a", redlock.Shared(), redlock.Permits(2))), "do not go together")
+		check.Says(t, c.Lead(t.Context(), "a", func(context.Context) error { return nil }, redlock.Shared()), "do not go together", "Lead of readers")
+		check.Says(t, second(c.Lock(t.Context(), "a", redlock.Shared(), redlock.Permits(2))), "do not go together", "Lock")
 	})(t)
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktest"
@@ -130,7 +131,7 @@ func TestListPages(t *testing.T) {
 			}
 		}
 		_, err := listed(c, t.Context(), "*", 0)
-		expectSays(t, "List of none", err, "below 1")
+		check.Says(t, err, "below 1", "List of none")
 		each(fleet, 0, 2, (*redlocktest.Master).Kill)
 		expect(t, "List of a minority", second(listed(c, t.Context(), "*", 10)), redlock.ErrNoQuorum)
 	})(t)

@@ -26,8 +26,8 @@ func TestMinorityCostsNoTime(t *testing.T) {
 		t.Run(name, bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			const trip = 2 * time.Millisecond
 			d := open(t, fleet, redlock.Config{})
-			warm(t, c)
-			warm(t, d)
+			use(t, c, "warm")
+			use(t, d, "warm")
 			each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(trip / 2) })
 			hold := lock(t, t.Context(), c, "handed over")
 			next := locking(t, d, "handed over")

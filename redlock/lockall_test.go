@@ -41,7 +41,7 @@ func taking(t *testing.T, c *redlock.Client, names ...string) <-chan *redlock.Ho
 func TestLockAllTakesOneRoundTrip(t *testing.T) {
 	bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const trip = 10 * time.Millisecond
-		warm(t, c)
+		use(t, c, "warm")
 		each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(trip / 2) })
 		takesOne := func(call string, do func()) {
 			t.Helper()
@@ -71,7 +71,7 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 		expect(t, "second Unlock", err, redlock.ErrNotHeld)
 		for _, name := range holds.Names() {
 			expectFree(t, fleet, name)
-			expectSays(t, "second Unlock", err, fmt.Sprintf("unlock %q", name))
+			check.Says(t, err, fmt.Sprintf("unlock %q", name), "second Unlock")
 		}
 	})(t)
 }
@@ -129,7 +129,7 @@ func TestCutLockAll(t *testing.T) {
 				t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, took)
 			}
 			expect(t, "LockAll", err, tt.want...)
-			expectSays(t, "LockAll", err, tt.says)
+			check.Says(t, err, tt.says, "LockAll")
 			expectFree(t, fleet, "a")
 			expectFree(t, fleet, "c")
 			unlock(t, b)
@@ -342,7 +342,7 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 		go lose()
 		_, err := c.TryLockAll(t.Context(), []string{far, near})
 		expect(t, "TryLockAll", err, redlock.ErrLost)
-		expectSays(t, "TryLockAll", err, fmt.Sprintf("lock %q", near))
+		check.Says(t, err, fmt.Sprintf("lock %q", near), "TryLockAll")
 		time.Sleep(10 * time.Second)
 		expectFree(t, f["far"], far)
 
@@ -367,7 +367,7 @@ func TestHoldsEndWithTheFirst(t *testing.T) {
 		seize(fleet, 0, 3)
 		over(t, child)
 		expect(t, "Cause", context.Cause(child), redlock.ErrLost)
-		expectSays(t, "Cause", context.Cause(child), `"a"`)
+		check.Says(t, context.Cause(child), `"a"`, "Cause")
 		expectAlive(t, holds.Hold("b"))
 		err := holds.Unlock(t.Context())
 		expect(t, "Unlock", err, redlock.ErrLost)
@@ -399,10 +399,10 @@ func TestLockAllRefuses(t *testing.T) {
 			"no name to lock": nil,
 			"65 names are to be locked together, more than 64": many,
 		} {
-			expectSays(t, "LockAll", second(c.LockAll(t.Context(), names)), want)
-			expectSays(t, "TryLockAll", second(c.TryLockAll(t.Context(), names)), want)
+			check.Says(t, second(c.LockAll(t.Context(), names)), want, "LockAll")
+			check.Says(t, second(c.TryLockAll(t.Context(), names)), want, "TryLockAll")
 		}
-		expectSays(t, "LockAll", second(c.LockAll(t.Context(), []string{"a"}, redlock.Permits(2))), "Permits are taken one at a time")
+		check.Says(t, second(c.LockAll(t.Context(), []string{"a"}, redlock.Permits(2))), "Permits are taken one at a time", "LockAll")
 		expect(t, "LockAll under a context that has ended", second(c.LockAll(ended(t), []string{"a", "b"})), context.Canceled)
 		check.Equal(t, scripts(fleet)-before, 0, "scripts that the masters ran for it")
 		expect(t, "Unlock", lockAll(t, t.Context(), c, "a", "a").Unlock(t.Context()))

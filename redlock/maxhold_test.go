@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -37,7 +38,7 @@ func TestMaxHold(t *testing.T) {
 				hold, age = more(t, c, hold), most+validity
 			}
 			expectEnd(t, hold, start, age, redlock.ErrLost)
-			expectSays(t, "Cause", context.Cause(hold.Context()), capped)
+			check.Says(t, context.Cause(hold.Context()), capped, "Cause")
 			synctest.Wait() // for the log
 			if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
 				t.Errorf("the warnings of loss are %v, want one with %q", got, capped)

@@ -143,7 +143,7 @@ func TestReadersAreLetInAtOnce(t *testing.T) {
 			const delay = 5 * time.Millisecond
 			time.Sleep(time.Duration(phase) * 5 * time.Millisecond)
 			clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
-			warm(t, c)
+			use(t, c, "warm")
 			each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
 			hold := lock(t, t.Context(), c, "a")
 			var all []*waiting

@@ -297,7 +297,7 @@ func TestErrorsOfAMovingSemaphore(t *testing.T) {
 		time.AfterFunc(time.Second, func() { s.moving.Close() })
 		_, err = s.moving.Lock(t.Context(), s.name, redlock.Permits(2))
 		expect(t, "Lock", err, redlock.ErrClosed)
-		expectSays(t, "Lock", err, fmt.Sprintf("acquire %q", s.name))
+		check.Says(t, err, fmt.Sprintf("acquire %q", s.name), "Lock")
 	})(t)
 }
 

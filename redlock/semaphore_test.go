@@ -99,7 +99,7 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 			}
 		}
 		for _, slot := range []int{-1, 1000} {
-			expectSays(t, "ForceReleaseSlot", second(operator.ForceReleaseSlot(t.Context(), "gpu", slot)), "slots are 0 to 999")
+			check.Says(t, second(operator.ForceReleaseSlot(t.Context(), "gpu", slot)), "slots are 0 to 999", "ForceReleaseSlot")
 		}
 	})(t)
 }
@@ -173,7 +173,7 @@ func TestTryAcquireLooks(t *testing.T) {
 			t.Helper()
 			rest(10 * time.Millisecond)
 			before := scripts(fleet)
-			expectSays(t, "TryLock of a full one", second(try(d)(t.Context())), `acquire "gpu": taken by another owner (0 of 3 masters, 2 needed)`)
+			check.Says(t, second(try(d)(t.Context())), `acquire "gpu": taken by another owner (0 of 3 masters, 2 needed)`, "TryLock of a full one")
 			rest(10 * time.Millisecond)
 			check.AtMost(t, scripts(fleet)-before, 7, "script calls, a try and a look on each master, and a release where the try was answered last")
 		}

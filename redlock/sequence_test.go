@@ -65,7 +65,7 @@ func TestSequences(t *testing.T) {
 			for _, s := range both {
 				cfg.Trace = s.trace()
 				s.Client = open(t, fleet, cfg)
-				warm(t, s.Client)
+				use(t, s.Client, "warm")
 			}
 			time.Sleep(time.Second) // until they have subscribed
 			for i, m := range fleet.Masters() {

@@ -158,7 +158,7 @@ func TestSetsAreChecked(t *testing.T) {
 			"set \"c\": redlock: Confi":   {Sets: map[string]redlock.Config{"a": good, "c": {}}},
 		} {
 			for range 9 {
-				expectSays(t, "NewSets", second(redlock.NewSets(cfg)), want)
+				check.Says(t, second(redlock.NewSets(cfg)), want, "NewSets")
 			}
 		}
 		time.Sleep(settle)
@@ -168,9 +168,9 @@ func TestSetsAreChecked(t *testing.T) {
 		one, two := good, good
 		one.Pools, two.Pools = good.Pools[:1], good.Pools[1:]
 		s := newSets(t, redlock.SetsConfig{Sets: map[string]redlock.Config{"a": one, "b": two}, Now: ab, Next: ab[:1]})
-		expectSays(t, "LockAll of no names", second(s.LockAll(t.Context(), nil)), "no name to lock")
-		expectSays(t, "Lock of no name", second(s.Lock(t.Context(), "")), "empty")
-		expectSays(t, "TryLockFor of an hour", second(s.TryLock(t.Context(), nameIn(t, s, "a", "b"), redlock.Lease(time.Hour))), "lease 1h")
+		check.Says(t, second(s.LockAll(t.Context(), nil)), "no name to lock", "LockAll of no names")
+		check.Says(t, second(s.Lock(t.Context(), "")), "empty", "Lock of no name")
+		check.Says(t, second(s.TryLock(t.Context(), nameIn(t, s, "a", "b"), redlock.Lease(time.Hour))), "lease 1h", "TryLockFor of an hour")
 	})(t)
 }
 
@@ -186,8 +186,8 @@ func TestMovesBetweenTheSame(t *testing.T) {
 		})
 		ctx := within(t, t.Context(), time.Minute)
 		for range 2 {
-			expectSays(t, "Lock", second(s.Lock(ctx, "n")), "a lock would wait for itself there")
-			expectSays(t, "TryLockAll", second(s.TryLockAll(ctx, []string{"m", "n"})), "pool 1")
+			check.Says(t, second(s.Lock(ctx, "n")), "a lock would wait for itself there", "Lock")
+			check.Says(t, second(s.TryLockAll(ctx, []string{"m", "n"})), "pool 1", "TryLockAll")
 		}
 	})(t)
 }
@@ -309,8 +309,8 @@ func TestSetsBesideAClientOfOne(t *testing.T) {
 		use(t, s, nameIn(t, s, "a"))
 		_, err := s.Lock(t.Context(), nameIn(t, s, "a", "b"))
 		expect(t, "Lock of a name that moves", err, redlock.ErrOverlap)
-		expectSays(t, "Lock of a name that moves", err, ` (no sets), this client run `)
-		expectSays(t, "Lock of a name that moves", err, ` (set "b")`)
+		check.Says(t, err, ` (no sets), this client run `, "Lock of a name that moves")
+		check.Says(t, err, ` (set "b")`, "Lock of a name that moves")
 	})(t)
 }
 

@@ -372,7 +372,7 @@ func (s scene) play(t *testing.T) (says string) {
 		s.cfg.Logger = logger(&log)
 		on := &stage{Fleet: fleet, Client: open(t, fleet, s.cfg), t: t}
 		if s.n == 0 {
-			warm(t, on.Client)
+			use(t, on.Client, "warm")
 		}
 		if s.held {
 			on.hold = lock(t, t.Context(), on.Client, "orders:42")

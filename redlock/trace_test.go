@@ -272,7 +272,7 @@ func TestTraces(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &tale{recorder: &recorder{said: said}, fleet: redlocktest.Start(t, 3)}
 				s.c, s.other = open(t, s.fleet, redlock.Config{Trace: s.trace()}), open(t, s.fleet, redlock.Config{})
-				warm(t, s.c)
+				use(t, s.c, "warm")
 				inTurn(s.fleet)
 				s.recorder.take()
 				tt.play(t, s)
