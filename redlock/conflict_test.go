@@ -684,6 +684,28 @@ func TestAListInPlaceOfADeadMasterLong(t *testing.T) {
 	}
 }
 
+// TestOtherNamesLong: a client that has other addresses for the masters than the others takes locks soon after
+// masters have restarted, since these publish the new run ids at once.
+func TestOtherNamesLong(t *testing.T) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		a := open(t, fleet, naming(fleet, "redis-%d:6379", 0, 1, 2))
+		use(t, a, "used")
+		for at := range 20 {
+			fleet.Master(at % 3).Restart()
+			b := open(t, fleet, naming(fleet, "10.0.0.%d:6379", 0, 1, 2))
+			_, err := b.TryLock(t.Context(), "job")
+			for end := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(end); _, err = b.TryLock(t.Context(), "job") {
+				expect(t, "TryLock", err, redlock.ErrOverlap)
+				time.Sleep(100 * time.Millisecond)
+			}
+			expect(t, "TryLock 5 s after a restart", err)
+			use(t, a, "used")
+			expect(t, "Close", b.Close())
+			time.Sleep(time.Duration(at) * 5 * time.Second)
+		}
+	})(t)
+}
+
 // TestListsLong: clients with several lists come and go, and are cut off, while clocks differ. No two whose lists
 // conflict have the lock at once, and one of them does.
 func TestListsLong(t *testing.T) {
