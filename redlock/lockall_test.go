@@ -2,10 +2,8 @@ package redlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,10 +24,10 @@ func lockAll(t *testing.T, ctx context.Context, c *redlock.Client, names ...stri
 }
 
 // taking is LockAll in a goroutine. What comes is nil if it failed.
-func taking(t *testing.T, c *redlock.Client, names ...string) <-chan *redlock.Holds {
+func taking(t *testing.T, c *redlock.Client, names []string, options ...redlock.Option) <-chan *redlock.Holds {
 	got := make(chan *redlock.Holds, 1)
 	go func() {
-		holds, err := c.LockAll(t.Context(), names)
+		holds, err := c.LockAll(t.Context(), names, options...)
 		expect(t, "LockAll", err)
 		got <- holds
 	}()
@@ -54,9 +52,7 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 		takesOne("LockAll", func() { holds = lockAll(t, t.Context(), c, "d", "b", "a", "c", "b") })
 		synctest.Wait()
 		check.Equal(t, scripts(fleet)-before, 4*5, "script calls of LockAll, one for each of 4 free names on each of 5 masters")
-		if got, want := holds.Names(), []string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
-			t.Errorf("Names = %q, want %q", got, want)
-		}
+		expectLines(t, "Names", holds.Names(), []string{"a", "b", "c", "d"})
 		for _, name := range holds.Names() {
 			expectCount(t, fleet, holds.Hold(name), "1", 1)
 		}
@@ -82,7 +78,7 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		other := open(t, fleet, redlock.Config{})
 		b, d := lock(t, t.Context(), other, "b"), lock(t, t.Context(), other, "d")
-		got := taking(t, c, "e", "b", "d", "c", "a")
+		got := taking(t, c, []string{"e", "b", "d", "c", "a"})
 		for _, step := range []struct {
 			has, lacks []string
 			then       *redlock.Hold
@@ -160,7 +156,7 @@ func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		other := open(t, fleet, redlock.Config{})
 		b := lock(t, t.Context(), other, "b")
-		got := taking(t, c, "a", "b")
+		got := taking(t, c, []string{"a", "b"})
 		time.Sleep(time.Second)
 		seize(fleet, 0, 3) // for a minute; noticed by the next renewal
 		time.Sleep(renewEvery)
@@ -199,12 +195,7 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 				busy := lock(t, t.Context(), other, names[i+1])
 				time.AfterFunc(at, func() { unlock(t, busy) })
 			}
-			got := make(chan *redlock.Holds, 1)
-			go func() {
-				holds, err := c.LockAll(t.Context(), names, tt.options...)
-				expect(t, "LockAll", err)
-				got <- holds
-			}()
+			got := taking(t, c, names, tt.options...)
 			time.Sleep(100 * time.Millisecond)
 			has := fleet.Master(0).Holder("a")
 			holds := <-got
@@ -256,7 +247,7 @@ func TestLockAllKeepsItsPlace(t *testing.T) {
 				later = open(t, fleet, redlock.Config{})
 			}
 			b := lock(t, t.Context(), other, "b")
-			all := taking(t, c, "a", "b")
+			all := taking(t, c, []string{"a", "b"})
 			time.Sleep(time.Second)
 			var ones []*waiting
 			for range 2 { // of one client, one bids and one stands in line
@@ -271,13 +262,7 @@ func TestLockAllKeepsItsPlace(t *testing.T) {
 			if !own { // the first of the line bids, and cannot be put back
 				served = ones
 			}
-			for _, w := range served {
-				select {
-				case <-w.done:
-					t.Error("the lock went to one that began to wait later")
-				default:
-				}
-			}
+			expectHolds(t, "though they began to wait later", served)
 			if own {
 				<-ones[0].done
 				unlock(t, ones[0].hold)
@@ -299,9 +284,7 @@ func TestLockAllEndsWithALoss(t *testing.T) {
 		time.AfterFunc(time.Second, func() { seize(fleet, 0, 3) })
 		_, err := c.LockAll(lateContext{t.Context(), time.Now().Add(time.Second)}, []string{"a", "b"})
 		expect(t, "LockAll", err, context.DeadlineExceeded, redlock.ErrTaken)
-		if errors.Is(err, redlock.ErrLost) || errors.Is(err, context.Canceled) {
-			t.Errorf("LockAll = %v, want nothing of the loss", err)
-		}
+		expectNot(t, "LockAll", err, redlock.ErrLost, context.Canceled)
 	})(t)
 }
 

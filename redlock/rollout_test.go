@@ -124,16 +124,11 @@ func TestAHoldInTwoSetsIsOne(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		for _, id := range []string{"a", "c"} {
 			err := s.moving.Do(t.Context(), s.name, func(ctx context.Context) error {
-				for _, m := range s.fleets[id].Masters() {
-					m.Del(s.name)
-					m.HSet(s.name, another, "1")
-				}
+				each(s.fleets[id], 0, 3, func(m *redlocktest.Master) { m.Del(s.name); m.HSet(s.name, another, "1") })
 				<-ctx.Done()
 				expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
 				s.expectAt(t, s.name, id) // where another owner has it: the other half was given back at once
-				for _, m := range s.fleets[id].Masters() {
-					m.Del(s.name)
-				}
+				each(s.fleets[id], 0, 3, func(m *redlocktest.Master) { m.Del(s.name) })
 				return nil
 			})
 			expect(t, "Do", err, redlock.ErrLost)
@@ -185,10 +180,8 @@ func TestUntilOfTwoSets(t *testing.T) {
 func TestSetsAgreeOnAToken(t *testing.T) {
 	for _, ahead := range []string{"a", "c"} {
 		t.Run(ahead, onRollout(func(t *testing.T, s *rollout) {
-			for _, m := range s.fleets[ahead].Masters() {
-				m.Set("redlock_fence:{"+s.name+"}", "7000000000000000") // ahead of time
-			}
-			token := int64(7000000000000000)
+			token := int64(7000000000000000) // ahead of time
+			each(s.fleets[ahead], 0, 3, func(m *redlocktest.Master) { m.Set("redlock_fence:{"+s.name+"}", fmt.Sprint(token)) })
 			s.others(t, func(other *redlock.Client, _ string) {
 				hold := lock(t, t.Context(), s.moving, s.name)
 				if hold.Token() <= token {
@@ -197,10 +190,8 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 				token = hold.Token()
 				s.expectCounter(t, "a", s.name, token)
 				s.expectCounter(t, "c", s.name, token)
-				// Masters that restart empty get it with a renewal.
-				for _, m := range s.fleets["a"].Masters()[:1] {
-					m.Del("redlock_fence:{" + s.name + "}")
-				}
+				// A master that restarts empty gets it with a renewal.
+				s.fleets["a"].Master(0).Del("redlock_fence:{" + s.name + "}")
 				time.Sleep(2 * renewEvery)
 				unlock(t, hold)
 				later := lock(t, t.Context(), other, s.name)
@@ -218,14 +209,10 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 func TestSetsThatDoNotAgree(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		use(t, s.moving, s.name) // so that the masters have the scripts
-		for _, m := range s.fleets["a"].Masters() {
-			m.Delay(10 * time.Millisecond)
-		}
+		each(s.fleets["a"], 0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 		// The masters of a freeze when they have granted, and before they are asked to raise.
 		freeze := func(counter string) {
-			for _, m := range s.fleets["c"].Masters() {
-				m.Set("redlock_fence:{"+s.name+"}", counter)
-			}
+			each(s.fleets["c"], 0, 3, func(m *redlocktest.Master) { m.Set("redlock_fence:{"+s.name+"}", counter) })
 			for _, m := range s.fleets["a"].Masters() {
 				time.AfterFunc(15*time.Millisecond, func() {
 					if m.Holder(s.name) == "" {

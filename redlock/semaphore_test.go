@@ -15,14 +15,20 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
+// acquireAll acquires n of the permits of "gpu".
+func acquireAll(t *testing.T, c *redlock.Client, n, permits int) (holds []*redlock.Hold) {
+	t.Helper()
+	for range n {
+		holds = append(holds, acquire(t, c, "gpu", permits))
+	}
+	return holds
+}
+
 // Clients that count the permits differently hold no more together than the one with the most says.
 func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, fleet, redlock.Config{})
-		var holds []*redlock.Hold
-		for range 4 {
-			holds = append(holds, acquire(t, d, "gpu", 4))
-		}
+		holds := acquireAll(t, d, 4, 4)
 		expect(t, "TryLock of who counts four", second(d.TryLock(t.Context(), "gpu", redlock.Permits(4))), redlock.ErrTaken)
 		expect(t, "TryLock of who counts two", second(c.TryLock(t.Context(), "gpu", redlock.Permits(2))), redlock.ErrTaken)
 		w := locking(t, c, "gpu", redlock.Permits(2))
@@ -47,9 +53,7 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 func TestInspectSemaphoreTellsOfEachSlot(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const permits, waiters = 2, 3
-		for range permits {
-			acquire(t, c, "gpu", permits)
-		}
+		acquireAll(t, c, permits, permits)
 		for range waiters {
 			locking(t, open(t, fleet, redlock.Config{}), "gpu", redlock.Permits(permits))
 		}
@@ -69,10 +73,7 @@ func TestInspectSemaphoreTellsOfEachSlot(t *testing.T) {
 // there are.
 func TestForceReleaseOfOneSlot(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		var holds []*redlock.Hold
-		for range 3 {
-			holds = append(holds, acquire(t, c, "gpu", 3))
-		}
+		holds := acquireAll(t, c, 3, 3)
 		operator := redlockadmin.Of(open(t, fleet, redlock.Config{}))
 		rest(5 * time.Second)
 		seen, err := operator.InspectSemaphore(t.Context(), "gpu")
@@ -112,10 +113,7 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 	first := 0
 	once := func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		var held []*redlock.Hold
-		for range k {
-			held = append(held, acquire(t, c, "gpu", k))
-		}
+		held := acquireAll(t, c, k, k)
 		var all []*waiting
 		for _, d := range []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})} {
 			for range k {
@@ -203,10 +201,7 @@ func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		const k = 16
-		var held []*redlock.Hold
-		for range k {
-			held = append(held, acquire(t, c, "gpu", k))
-		}
+		held := acquireAll(t, c, k, k)
 		d := open(t, fleet, redlock.Config{})
 		for range 3 {
 			w := locking(t, d, "gpu", redlock.Permits(k))
@@ -228,9 +223,7 @@ func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 func TestNobodyOvertakesForLong(t *testing.T) {
 	for k, most := range map[int]time.Duration{2: 1200 * time.Millisecond, 4: 1200 * time.Millisecond, 12: 12 * 400 * time.Millisecond} {
 		t.Run(fmt.Sprint(k), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-			for range k - 1 {
-				acquire(t, c, "gpu", k) // for ever
-			}
+			acquireAll(t, c, k-1, k) // for ever
 			// In the last slot others come and go.
 			ctx, stop := context.WithCancel(t.Context())
 			var others sync.WaitGroup
@@ -265,9 +258,7 @@ func TestNobodyOvertakesForLong(t *testing.T) {
 func TestPermitOfTheDeadIsFound(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 8
-		for range k - 1 {
-			acquire(t, c, "gpu", k)
-		}
+		acquireAll(t, c, k-1, k)
 		dies := lock(t, t.Context(), c, "gpu", redlock.Permits(k), redlock.Lease(2*time.Second))
 		w := locking(t, open(t, fleet, redlock.Config{}), "gpu", redlock.Permits(k))
 		rest(2600 * time.Millisecond)
