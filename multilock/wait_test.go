@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
@@ -82,31 +80,6 @@ func TestReasonsOfOthers(t *testing.T) {
 		last.wantError(t, "behind a hold of the client", poll.ErrTaken)
 		check.NotErr(t, "Lock after the outage", last.err, poll.ErrNoQuorum)
 		unlock(t, hold)
-	})(t)
-}
-
-// An unlock of Redisson's wakes a caller, also the first one of a client, which has no subscription
-// yet when it learns who has the lock.
-func TestRedissonsUnlockIsHeard(t *testing.T) {
-	bubble(3, func(t *testing.T, fx *fixture) {
-		fx.seat("8743c9c0-0795-4907-87fd-6c719a6b4586:17", time.Minute, 0, 1, 2)
-		m := fx.another(t)
-		c := begin(t, m, patient("k"))
-		time.Sleep(100 * time.Millisecond)
-		start := time.Now()
-		for _, master := range fx.Masters() {
-			conn, err := master.Dial(t.Context())
-			check.OK(t, err)
-			r := redis.NewConn(conn, 0, 0)
-			master.Del("k")
-			if heard, err := redis.Int(r.Do("PUBLISH", "redisson_lock__channel:{k}", "0")); heard != 1 || err != nil {
-				t.Errorf("%d heard the unlock (%v), want 1", heard, err)
-			}
-			r.Close()
-		}
-		time.Sleep(20 * time.Millisecond)
-		c.wantHold(t, "after the unlock")
-		check.AtMost(t, c.at.Sub(start), 2*time.Millisecond, "after the unlock, Lock took")
 	})(t)
 }
 
