@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/answered"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -51,8 +52,6 @@ func TestAllocations(t *testing.T) {
 		for range 3 { // a garbage collection empties the pools of what is used again
 			got = min(got, testing.AllocsPerRun(500, func() { lockUnlock(t, m, synctest.Wait) }))
 		}
-		if got > most {
-			t.Errorf("a Lock and an Unlock cost %v allocations, want %d at most", got, most)
-		}
+		check.AtMost(t, got, most, "allocations of a Lock and an Unlock")
 	})
 }

@@ -68,13 +68,9 @@ func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
 			for i := range fx.Masters() {
 				places := fx.places(i)
 				for _, since := range places {
-					if off := time.UnixMicro(int64(since)).Sub(want); off.Abs() > 10*time.Millisecond {
-						t.Errorf("m%d: its place is off by %v", i+1, off)
-					}
+					check.AtMost(t, time.UnixMicro(int64(since)).Sub(want).Abs(), 10*time.Millisecond, "m%d: its place is off by", i+1)
 				}
-				if len(places) != 1 {
-					t.Errorf("m%d: queue %v, want the one who waits", i+1, places)
-				}
+				check.Equal(t, len(places), 1, "m%d: who waits", i+1)
 			}
 			c.cancel()
 			c.wantError(t, "then", context.Canceled, poll.ErrTaken)
@@ -112,9 +108,7 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		fx.Master(0).Restart()
 		time.Sleep(3 * time.Second)
 		hold := c.wantHold(t, "a majority is there")
-		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
-			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
-		}
+		check.AtMost(t, time.Until(time.UnixMicro(hold.Token())), -time.Hour/2, "by our clock, the token is ahead by")
 		check.Equal(t, len(fx.log.Lines("quorum is back")), 1, "lines in the log that say so")
 		unlock(t, hold)
 	})(t)
@@ -147,9 +141,7 @@ func TestFirstLockTellsTheTimeOfTheMasters(t *testing.T) {
 		defer m.Close()
 		hold, err := m.Lock(t.Context(), request("k"))
 		check.OK(t, err)
-		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
-			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
-		}
+		check.AtMost(t, time.Until(time.UnixMicro(hold.Token())), -time.Hour/2, "by our clock, the token is ahead by")
 		unlock(t, hold)
 	})(t)
 }

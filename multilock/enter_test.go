@@ -56,9 +56,7 @@ func TestEnterNeedsAMajority(t *testing.T) {
 		req.Entry.(*entry).wantEnded(t, poll.ErrLost)
 		entryOf(next).wantAlive(t) // it was not inside when that hold ended
 		fx.wantHolders(t, "k", next.Owner()+" "+next.Owner()+" "+next.Owner())
-		if next.Token() <= hold.Token() {
-			t.Errorf("token %d after %d, want a larger one", next.Token(), hold.Token())
-		}
+		check.AtLeast(t, next.Token(), hold.Token()+1, "the token of the next hold")
 	})(t)
 }
 
@@ -123,9 +121,7 @@ func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
 		last := begin(t, fx.m, patiently(owner))
 		unlock(t, hold)
 		hold = first.wantHold(t, "it is the first")
-		if h := last.wantHold(t, "its owner has the lock"); h != hold {
-			t.Error("the last caller has another hold, want that of its owner")
-		}
+		check.Equal(t, last.wantHold(t, "its owner has the lock"), hold, "the hold of the last caller")
 		between.wantWaiting(t, "while another owner has it")
 		fx.wantCounts(t, hold, "2", 2)
 		for _, c := range []*call{first, last} {

@@ -43,9 +43,7 @@ func (fx *fixture) keep(t *testing.T) *Hold {
 func (fx *fixture) wantKept(t *testing.T, hold *Hold) {
 	t.Helper()
 	fx.wantHolders(t, "k", strings.Repeat(hold.Owner()+" ", 3))
-	if !fx.m.keeps("k") {
-		t.Error("the masters have what the client does not keep")
-	}
+	check.Equal(t, fx.m.keeps("k"), true, "the client keeps what the masters have")
 }
 
 // keeps reports whether the client keeps key.

@@ -85,9 +85,7 @@ func TestAnOutageIsWaitedFor(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		time.Sleep(30 * time.Second)
 		runtime.ReadMemStats(&after)
-		if n := (after.Mallocs - before.Mallocs) / callers; n > 5000 {
-			t.Errorf("each of them has allocated %d times", n)
-		}
+		check.AtMost(t, (after.Mallocs-before.Mallocs)/callers, 5000, "allocations of each of them")
 	})(t)
 }
 

@@ -106,9 +106,7 @@ func TestForgedHandOffs(t *testing.T) {
 
 func wantNoForgersToken(t *testing.T, hold *Hold, before time.Time) {
 	t.Helper()
-	if token := hold.Token(); token > before.Add(time.Hour).UnixMicro() {
-		t.Errorf("token %d, want the time: the forger's is not to be read", token)
-	}
+	check.AtMost(t, hold.Token(), before.Add(time.Hour).UnixMicro(), "a token, which is the time, and not the forger's:")
 }
 
 // Such a one can name an owner that never was as well. Its release hands the lock on, but not with the forger's token.

@@ -32,9 +32,7 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 			calls = append(calls, begin(t, fx.m, req))
 		}
 		time.Sleep(10 * time.Second)
-		if got := (fx.calls() - before) / 3; got > 50*callers {
-			t.Errorf("%d script calls on each master in ten seconds of %d callers, want 50 of each at most", got, callers)
-		}
+		check.AtMost(t, (fx.calls()-before)/3, 50*callers, "script calls on each master in ten seconds of %d callers", callers)
 		for _, c := range calls {
 			c.cancel()
 		}
@@ -114,20 +112,14 @@ func TestAHintIsFollowedOnce(t *testing.T) {
 			return len(p.stands) > 0
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("LOADING Redis is loading the dataset in memory") }, 0, 1)
-		if !follows(1) {
-			t.Fatal("the first hint is not followed")
-		}
+		check.Equal(t, follows(1), true, "the first hint is followed")
 		if hold, err := p.won(t.Context()); hold != nil || err != nil || len(p.stands) > 0 {
 			t.Fatalf("won = %v, %v, with %d stands; want nothing", hold, err, len(p.stands))
 		}
-		if follows(1) {
-			t.Error("a hint is followed after votes that did not count")
-		}
+		check.Equal(t, follows(1), false, "a hint is followed after votes that did not count")
 		<-p.semaphore.ask(2)
 		p.semaphore.sawLocked()
-		if !follows(1) {
-			t.Error("a hint is not followed after a look")
-		}
+		check.Equal(t, follows(1), true, "a hint is followed after a look")
 	})(t)
 }
 
@@ -149,9 +141,7 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 		c.wantWaiting(t, "its permit has ended")
 		time.Sleep(time.Second)
 		unlock(t, c.wantHold(t, "a second later"))
-		if got := (fx.calls() - before) / 3; got > 5 {
-			t.Errorf("%d script calls on each master, want 5 at most", got)
-		}
+		check.AtMost(t, (fx.calls()-before)/3, 5, "script calls on each master")
 	})(t)
 }
 

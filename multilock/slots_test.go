@@ -70,32 +70,24 @@ func TestSlots(t *testing.T) {
 		{"one may be, by the third", seen(3, 2, map[int]int{0: 1, 1: 1}, map[int]int{0: 1}), 1, false},
 		{"the third gave no answer", seen(3, 2, map[int]int{0: 1, 1: 1}, map[int]int{0: 1}), 0, true},
 	} {
-		if got := tt.s.settled(tt.others); got != tt.want {
-			t.Errorf("settled, %s: %v", tt.what, got)
-		}
+		check.Equal(t, tt.s.settled(tt.others), tt.want, "settled, %s", tt.what)
 	}
 	if !five.crowded(1, 4) || five.crowded(0, 2) {
 		t.Error("a slot is crowded where another has two fewer, and not where it has as many")
 	}
 	five.stand(4)
-	if got := five.freeOne(5, 0, nil); got != -1 {
-		t.Errorf("slot %d is free for others of the client, to which one of them has gone", got)
-	}
+	check.Equal(t, five.freeOne(5, 0, nil), -1, "free for others of the client, one of which has gone to the slot")
 }
 
 // TestSlotIsFreed: it is time to ask for a slot when a majority has freed it, once, and then it is free.
 func TestSlotIsFreed(t *testing.T) {
 	s := seen(5, 2, map[int]int{0: 1, 1: 1}, map[int]int{0: 1, 1: 1}, map[int]int{0: 1, 1: 1})
 	for i, want := range []bool{false, false, true, false, false} {
-		if got := s.isFreed(i, 1); got != want {
-			t.Errorf("after master %d: %v, want %v", i, got, want)
-		}
+		check.Equal(t, s.isFreed(i, 1), want, "free after master %d", i)
 	}
 	check.Equal(t, s.freeOne(2, 0, nil), 1, "free")
 	for n, i := range []int{0, 0, 1, 4} { // the first says it twice
-		if got := s.isFreed(i, 7); got != (n == 3) {
-			t.Errorf("a slot at which nobody looked, after %d messages: %v, want a majority to count", n+1, got)
-		}
+		check.Equal(t, s.isFreed(i, 7), n == 3, "a slot at which nobody looked is free after %d messages", n+1)
 	}
 }
 

@@ -105,9 +105,7 @@ func TestAWaiterDoesNotHearItself(t *testing.T) {
 				defer begin(t, fx.another(t), req).cancel()
 			}
 			time.Sleep(10 * time.Second)
-			if got := (fx.calls() - before) / 3 / 3; got > 40 {
-				t.Errorf("each of three callers made %d script calls on each master in ten seconds, want 40 at most", got)
-			}
+			check.AtMost(t, (fx.calls()-before)/3/3, 40, "script calls of each of three callers on each master in ten seconds")
 		}))
 	}
 }
@@ -182,9 +180,7 @@ func TestHandedOffEndsInTime(t *testing.T) {
 		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		unlock(t, holder)
 		time.Sleep(50 * time.Millisecond)
-		if got := c.wantHold(t, "handed off").Token(); got < 7_000_000_000_000_010 {
-			t.Errorf("token %d, want one of the larger ones", got)
-		}
+		check.AtLeast(t, c.wantHold(t, "handed off").Token(), 7_000_000_000_000_010, "the token")
 		rest(lease)
 		c.entry.wantEnded(t, poll.ErrLost)
 	})(t)

@@ -393,9 +393,7 @@ var cases = map[string]func(*testing.T, *setting){
 			unlock(t, hold)
 			synctest.Wait()
 		}
-		if hold := got(t, "a writer", p.other.wait, t.Context()); hold.Token() <= last {
-			t.Errorf("Token = %d of what is held alone after %d", hold.Token(), last)
-		}
+		check.AtLeast(t, got(t, "a writer", p.other.wait, t.Context()).Token(), last+1, "the token of what is held alone")
 	},
 	"is extended": func(t *testing.T, p *setting) {
 		long := longest - longest/100 - 2*time.Millisecond // its validity
@@ -581,9 +579,7 @@ var cases = map[string]func(*testing.T, *setting){
 		}
 		rest(10 * time.Millisecond)
 		expectHolds(t, "beside a reader", r, 0)
-		if got := r[0].hold.Token(); got < token {
-			t.Errorf("a reader beside the one with token %d has %d", token, got)
-		}
+		check.AtLeast(t, r[0].hold.Token(), token, "the token of a reader beside it")
 		unlock(t, r[0].hold)
 		unlock(t, inner)
 		_, err := p.other.beside(t.Context())

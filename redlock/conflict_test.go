@@ -207,9 +207,7 @@ func TestOnlookers(t *testing.T) {
 		look(0)
 		time.Sleep(time.Minute)
 		for i, m := range fleet.Masters() {
-			if keys := m.Keys(); len(keys) > 0 {
-				t.Errorf("master %d has %q, want nothing of who looks", i, keys)
-			}
+			check.Equal(t, len(m.Keys()), 0, "keys at master %d of who looks", i)
 		}
 		a, log := member(t, fleet, "a", 0, 1, 2)
 		use(t, a, "used")
@@ -240,9 +238,7 @@ func TestEachRefusalNamesAClient(t *testing.T) {
 			named[why.Client.ID] = true
 			time.Sleep(10 * time.Second)
 		}
-		if len(named) < 2 {
-			t.Errorf("one client was named throughout, and this test shows nothing")
-		}
+		check.AtLeast(t, len(named), 2, "clients that were named: else this test shows nothing")
 	})(t)
 }
 
@@ -437,9 +433,7 @@ func TestOtherLayouts(t *testing.T) {
 				time.Sleep(10 * time.Second)
 			}
 			expect(t, "Conflict", redlockadmin.Of(a).Conflict(), redlock.ErrLayout)
-			if log.count(conflictFound) == 0 {
-				t.Error("the log has no conflict")
-			}
+			check.AtLeast(t, log.count(conflictFound), 1, "conflicts in the log")
 		},
 		"older ones": func(t *testing.T, a *redlock.Client, _ *lines, also func(string), begin func() *redlock.Client) {
 			also(older)
@@ -728,9 +722,8 @@ func TestListsLong(t *testing.T) {
 						cut(wires, cutAt <= s && s < cutAt+cutFor)
 						if hold, err := c.TryLock(t.Context(), "job", redlock.Lease(5*time.Second)); err == nil {
 							mu.Lock()
-							if held++; held > 1 {
-								t.Errorf("%d clients have the lock", held)
-							}
+							held++
+							check.AtMost(t, held, 1, "clients that have the lock")
 							turns++
 							mu.Unlock()
 							select {
@@ -748,9 +741,7 @@ func TestListsLong(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if turns < 100 {
-				t.Errorf("the lock was taken %d times in 10 minutes", turns)
-			}
+			check.AtLeast(t, turns, 100, "how often the lock was taken in 10 minutes")
 		}))
 	}
 }

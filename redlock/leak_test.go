@@ -114,9 +114,7 @@ func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 			over(t, ctx)
 			cause := context.Cause(ctx)
 			expect(t, "Cause", cause, redlock.ErrLost)
-			if !strings.Contains(cause.Error(), "garbage without Unlock") {
-				t.Errorf("Cause = %q, want the reason", cause)
-			}
+			check.Says(t, cause, "garbage without Unlock", "Cause")
 			check.Equal(t, time.Since(start), age.Truncate(renewEvery)+validity, "the context ended after")
 			if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], "garbage without Unlock") {
 				t.Errorf("the warnings of loss are %v, want one with the reason", got)

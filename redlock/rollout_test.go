@@ -64,9 +64,7 @@ func (s *rollout) expectCounter(t *testing.T, id, name string, token int64) {
 			n++
 		}
 	}
-	if n < 2 {
-		t.Errorf("%d masters of set %q have a counter of %d or more, want a majority", n, id, token)
-	}
+	check.AtLeast(t, n, 2, "masters of set %q that have a counter of %d or more", id, token)
 }
 
 // A name that moves is locked in both sets, and others as before: so processes before, in and after the
@@ -91,9 +89,7 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			}
 			freed, err := redlockadmin.Of(s.moving).ForceUnlock(t.Context(), s.name)
 			expect(t, "ForceUnlock", err)
-			if !freed {
-				t.Error("ForceUnlock freed nothing")
-			}
+			check.Equal(t, freed, true, "ForceUnlock")
 			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
 			holds, err := s.moving.LockAll(redlock.WithOwner(t.Context()), []string{stays, s.name})
 			expect(t, "LockAll", err)
@@ -184,9 +180,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 			each(s.fleets[ahead], 0, 3, func(m *redlocktest.Master) { m.Set("redlock_fence:{"+s.name+"}", fmt.Sprint(token)) })
 			s.others(t, func(other *redlock.Client, _ string) {
 				hold := lock(t, t.Context(), s.moving, s.name)
-				if hold.Token() <= token {
-					t.Errorf("Token = %d, want it above %d", hold.Token(), token)
-				}
+				check.AtLeast(t, hold.Token(), token+1, "Token")
 				token = hold.Token()
 				s.expectCounter(t, "a", s.name, token)
 				s.expectCounter(t, "c", s.name, token)
@@ -195,9 +189,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 				time.Sleep(2 * renewEvery)
 				unlock(t, hold)
 				later := lock(t, t.Context(), other, s.name)
-				if later.Token() <= token {
-					t.Errorf("the next hold, of a process that locks in one set alone, has token %d, want more than %d", later.Token(), token)
-				}
+				check.AtLeast(t, later.Token(), token+1, "the token of the next hold, of a process that locks in one set alone")
 				token = later.Token()
 				unlock(t, later)
 			})
@@ -230,9 +222,7 @@ func TestSetsThatDoNotAgree(t *testing.T) {
 		freeze("8000000000000000")
 		start := time.Now()
 		hold := lock(t, t.Context(), s.moving, s.name)
-		if got := time.Since(start); got < 3*time.Second {
-			t.Errorf("Lock returned after %v, want it to wait until set a is back", got)
-		}
+		check.AtLeast(t, time.Since(start), 3*time.Second, "until set a was back, Lock took")
 		s.expectCounter(t, "a", s.name, hold.Token())
 		unlock(t, hold)
 	})(t)
@@ -490,9 +480,7 @@ func (s *sim) rollOut(t *testing.T) {
 	for _, c := range s.clients {
 		held += c.holds
 	}
-	if held < processes*len(routes) {
-		t.Errorf("%d holds in all: the test shows nothing", held)
-	}
+	check.AtLeast(t, held, processes*len(routes), "holds in all: else the test shows nothing")
 	for _, name := range s.names {
 		f.expectAt(t, name)
 	}

@@ -47,6 +47,14 @@ func Between[T cmp.Ordered](t testing.TB, got, least, most T, what string, args 
 	}
 }
 
+// AtLeast wants got to be no less than least, and says what it is if not.
+func AtLeast[T cmp.Ordered](t testing.TB, got, least T, what string, args ...any) {
+	if got < least {
+		t.Helper()
+		t.Errorf("%s: got %v, want at least %v", fmt.Sprintf(what, args...), got, least)
+	}
+}
+
 // shown quotes a text.
 func shown(v any) string {
 	if text, ok := v.(string); ok {
