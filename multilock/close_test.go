@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/internal/check"
@@ -62,9 +61,7 @@ func TestBesideAnUnlock(t *testing.T) {
 			req := request("k")
 			req.Entry = &entry{then: func() { time.Sleep(10 * time.Millisecond) }}
 			hold := fx.lock(t, req)
-			unlocked := make(chan error, 1)
-			go func() { unlocked <- hold.Unlock(context.Background(), req.Entry) }()
-			synctest.Wait()
+			unlocked := during(func() error { return hold.Unlock(context.Background(), req.Entry) })
 			cross(t, hold)
 			check.Err(t, "Unlock", <-unlocked)
 			fx.wantNothing(t, "then", fx.m)
@@ -78,9 +75,8 @@ func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 		m, gate := fx.gated(t, 0)
 		hold := fx.take(t, m, "k")
 		open := gate.shut()
-		unlocked, e := make(chan error, 1), entryOf(hold)
-		go func() { unlocked <- hold.Unlock(context.Background(), e) }()
-		synctest.Wait()
+		e := entryOf(hold)
+		unlocked := during(func() error { return hold.Unlock(context.Background(), e) })
 		e.wantEnded(t, poll.ErrNotHeld)
 		check.Equal(t, len(m.holds()), 1, "holds while the release is on its way")
 		open()
@@ -96,8 +92,7 @@ func TestCloseProlongsNoHold(t *testing.T) {
 		hold := fx.take(t, m, "k")
 		e := entryOf(hold)
 		m.All.Begin()
-		closed := make(chan error, 1)
-		go func() { closed <- m.Close() }()
+		closed := during(m.Close)
 		rest(lease)
 		e.wantEnded(t, poll.ErrLost)
 		m.All.End()

@@ -206,9 +206,7 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 			fx.lock(t, inner)
 			fx.downgrade(t, hold) // the masters know it first
 			fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
-			result := make(chan error, 1)
-			go func() { result <- tt.call(fx, hold, owner, inner.Entry) }()
-			synctest.Wait() // it was asked for a writer
+			result := during(func() error { return tt.call(fx, hold, owner, inner.Entry) }) // it was asked for a writer
 			check.Err(t, "Downgrade", hold.Downgrade(t.Context(), outer.Entry))
 			check.Err(t, name, <-result, tt.want)
 			check.Equal(t, hold.Count(), tt.count, "Count")

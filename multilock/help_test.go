@@ -222,6 +222,14 @@ func (fx *fixture) wantRefused(t *testing.T, req Request, kinds ...error) error 
 	return err
 }
 
+// during calls f in the background, and returns when all has happened that does at that moment. What f returns comes.
+func during(f func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- f() }()
+	synctest.Wait()
+	return result
+}
+
 // unlock gives the first entry of a hold back.
 func unlock(t *testing.T, hold *Hold) {
 	t.Helper()

@@ -100,9 +100,8 @@ func TestKeptBesideARenewal(t *testing.T) {
 	keeping(func(t *testing.T, fx *fixture) {
 		hold := fx.lock(t, watched("k"))
 		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		told, e := make(chan error, 1), entryOf(hold)
-		go func() { told <- hold.Extend(context.Background(), e, lease) }()
-		synctest.Wait()
+		e := entryOf(hold)
+		told := during(func() error { return hold.Extend(context.Background(), e, lease) })
 		unlock(t, hold)
 		next := fx.lock(t, watched("k"))
 		check.Err(t, "Extend of what was unlocked meanwhile", <-told, poll.ErrNotHeld)
@@ -211,14 +210,9 @@ func TestCloseWaitsForARecall(t *testing.T) {
 			open := gate.shut()
 			recall(m)
 			synctest.Wait()
-			over := make(chan struct{})
-			go func() {
-				m.Close()
-				close(over)
-			}()
-			synctest.Wait()
+			closed := during(m.Close)
 			open()
-			<-over
+			check.Err(t, "Close", <-closed)
 			fx.wantNothing(t, "then", m)
 		}))
 	}

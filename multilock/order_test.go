@@ -129,9 +129,7 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			synctest.Wait()
 			hold, err := d.conclude(&req, nil)
 			check.OK(t, err)
-			given := make(chan error)
-			go func() { given <- hold.Unlock(t.Context(), req.Entry) }()
-			synctest.Wait()
+			given := during(func() error { return hold.Unlock(t.Context(), req.Entry) })
 			open()
 			check.Err(t, "Unlock", <-given)
 			return m

@@ -170,10 +170,8 @@ func TestOperatorsWaitForNames(t *testing.T) {
 			return in.Client, err
 		},
 		"List": func(t *testing.T, c *redlock.Client) (*redlock.ClientInfo, error) {
-			for one, err := range redlockadmin.Of(c).List(t.Context(), "a", "", 1) {
-				return one.Client, err
-			}
-			return nil, nil
+			list, err := listed(c, t.Context(), "a", 1)
+			return list.locks[0].Client, err
 		},
 	} {
 		t.Run(name, bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

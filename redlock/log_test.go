@@ -17,27 +17,26 @@ import (
 // traceID is what a context of a test carries.
 type traceID struct{}
 
-// idLog notes the ID that each message's context carries.
-type idLog struct {
-	slog.Handler
-	mu  *sync.Mutex
-	ids map[string]any
+// ids has the ID that each message's context carries.
+type ids struct {
+	sync.Mutex
+	of map[string]any
 }
 
-func (l idLog) Enabled(context.Context, slog.Level) bool { return true }
-
-func (l idLog) Handle(ctx context.Context, r slog.Record) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ids[r.Message] = ctx.Value(traceID{})
-	return nil
+func (l *ids) log() *slog.Logger {
+	l.of = make(map[string]any)
+	return slog.New(handled(func(ctx context.Context, message string) {
+		l.Lock()
+		defer l.Unlock()
+		l.of[message] = ctx.Value(traceID{})
+	}))
 }
 
 // A handler of the log finds what the caller's context carries: the ID of a trace.
 func TestLogHasTheContext(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
-		c := open(t, fleet, redlock.Config{Logger: slog.New(log)})
+		var log ids
+		c := open(t, fleet, redlock.Config{Logger: log.log()})
 		ctx := context.WithValue(t.Context(), traceID{}, "4bf92f35")
 		hold := lock(t, ctx, c, "a")
 		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
@@ -50,23 +49,23 @@ func TestLogHasTheContext(t *testing.T) {
 		fails := errors.New("no")
 		expect(t, "Lead", c.Lead(ends, "c", func(context.Context) error { return fails }), context.DeadlineExceeded)
 		synctest.Wait()
-		log.mu.Lock()
-		defer log.mu.Unlock()
+		log.Lock()
+		defer log.Unlock()
 		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "leads no more, and campaigns again"} {
-			check.Equal[any](t, log.ids["redlock: "+message], "4bf92f35", "the ID in the context of %q", message)
+			check.Equal[any](t, log.of["redlock: "+message], "4bf92f35", "the ID in the context of %q", message)
 		}
 	})(t)
 }
 
 // handled is a handler of the log that calls a function with each message. Those of slog hold a mutex while they write, and
 // what is logged meanwhile would wait for itself.
-type handled func(message string)
+type handled func(ctx context.Context, message string)
 
 func (f handled) Enabled(context.Context, slog.Level) bool { return true }
 func (f handled) WithAttrs([]slog.Attr) slog.Handler       { return f }
 func (f handled) WithGroup(string) slog.Handler            { return f }
-func (f handled) Handle(_ context.Context, r slog.Record) error {
-	f(r.Message)
+func (f handled) Handle(ctx context.Context, r slog.Record) error {
+	f(ctx, r.Message)
 	return nil
 }
 
@@ -77,7 +76,7 @@ func TestTheLogMayCallTheClient(t *testing.T) {
 		var c *redlock.Client
 		var hold, lost *redlock.Hold
 		closed := false
-		c = open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
+		c = open(t, fleet, redlock.Config{Logger: slog.New(handled(func(_ context.Context, message string) {
 			switch message {
 			case "redlock: renewal failed":
 				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrNoQuorum)
@@ -104,18 +103,18 @@ func TestDefaultLog(t *testing.T) {
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
-		log := idLog{slog.DiscardHandler, new(sync.Mutex), make(map[string]any)}
+		var log ids
 		fleet := redlocktest.Start(t, 3)
 		open(t, fleet, redlock.Config{})
-		slog.SetDefault(slog.New(log)) // later than New: a client may be a package's variable
+		slog.SetDefault(log.log()) // later than New: a client may be a package's variable
 		fleet.Master(0).Kill()
 		time.Sleep(time.Minute)
 		fleet.Master(0).Restart()
 		time.Sleep(time.Minute)
-		log.mu.Lock()
-		defer log.mu.Unlock()
-		if _, warned := log.ids["redlock: master is down"]; !warned || len(log.ids) != 1 {
-			t.Errorf("the log has %v, want that a master is down", log.ids)
+		log.Lock()
+		defer log.Unlock()
+		if _, warned := log.of["redlock: master is down"]; !warned || len(log.of) != 1 {
+			t.Errorf("the log has %v, want that a master is down", log.of)
 		}
 	})
 }
@@ -129,7 +128,7 @@ func TestAHandlerThatBlocksStallsNothing(t *testing.T) {
 		t.Run(at, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 			blocked, let := false, make(chan struct{})
 			defer close(let)
-			c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(message string) {
+			c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(_ context.Context, message string) {
 				if message == "redlock: "+at {
 					blocked = true
 					<-let
