@@ -87,7 +87,7 @@ func (e *exam) setSizeOK() string {
 	if spare == "1" {
 		spare = "one"
 	}
-	return fmt.Sprintf("%d masters: any %s may fail", len(e.facts), spare)
+	return fmt.Sprintf("of %d masters that all work, any %s may fail", len(e.facts), spare)
 }
 
 // refusals notes why masters cannot be used at all. The errors of other checks are noted there.

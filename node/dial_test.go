@@ -199,6 +199,7 @@ func TestPoolTLS(t *testing.T) {
 			t.Errorf("dial: got %v, want %v", err, errTLSSilent)
 		}
 		check.Equal(t, time.Since(begin), firstPatience, "the dial took")
+		check.Equal(t, About(err), "reachable", "what hangs may have TLS: it is told of as")
 	})
 }
 

@@ -325,9 +325,9 @@ func Remedy(err error) string { return toMend(err).remedy }
 func About(err error) string { return toMend(err).about }
 
 // toMend returns what is wrong with a master that is to be mended, rather than waited for: a port
-// that hangs up or is silent at the first command may well want TLS, or none.
+// that hangs up at the first command may well want TLS.
 func toMend(err error) condition {
-	if errors.Is(err, errHungUpFirst) || errors.Is(err, errTLSSilent) {
+	if errors.Is(err, errHungUpFirst) {
 		err = errPlainPort
 	}
 	return conditionOf(err)
