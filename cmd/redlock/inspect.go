@@ -245,9 +245,13 @@ func holderOf(holder string, client *redlock.ClientInfo, readers int) string {
 
 // holderSince says who has a lock, and for how long if that is known.
 func holderSince(seen redlockadmin.Inspection) string {
-	by := holderOf(seen.Holder, seen.Client, len(seen.Readers))
-	if seen.HeldFor > 0 {
-		by += " for " + howLong(seen.HeldFor)
+	return holderFor(holderOf(seen.Holder, seen.Client, len(seen.Readers)), seen.HeldFor)
+}
+
+// holderFor adds for how long, if that is known.
+func holderFor(by string, since time.Duration) string {
+	if since > 0 {
+		by += " for " + howLong(since)
 	}
 	return by
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlockadmin"
@@ -45,6 +46,11 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	defer cancel()
 	admin := redlockadmin.Of(client)
 	freed, whose := false, "" // for whoever has to tell them
+	if u.Permits {
+		if seen, err := admin.InspectSemaphore(ctx, name); err == nil {
+			whose = u.holders(seen.Slots)
+		}
+	}
 	switch {
 	case u.Slot != nil:
 		freed, err = admin.ForceReleaseSlot(ctx, name, *u.Slot)
@@ -72,4 +78,19 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	}
 	_, err = fmt.Fprintf(std.out, "%s: freed%s\n", quote.Text(name), quote.Text(whose))
 	return err
+}
+
+// holders tells of the slots that are to be freed, and of more than a few how many there are.
+func (u *unlockCmd) holders(slots []redlockadmin.Slot) (all string) {
+	const few = 5
+	if u.Slot != nil {
+		slots = slices.DeleteFunc(slots, func(s redlockadmin.Slot) bool { return s.Number != *u.Slot })
+	}
+	for i, s := range slots {
+		if i == few {
+			return all + fmt.Sprintf(", and %d others", len(slots)-few)
+		}
+		all += fmt.Sprintf(", slot %d was held by %s", s.Number, holderFor(named(s.Owner, s.Client), s.HeldFor))
+	}
+	return all
 }
