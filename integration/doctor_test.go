@@ -83,7 +83,7 @@ func TestDoctor(t *testing.T) {
 	}{
 		{
 			"TLS on a plain port", func(urls []string) { urls[1] = "rediss://" + m.Addr() }, nil,
-			[]string{"warning tls: no answer in time to the TLS handshake (a plain port needs redis://)"},
+			[]string{"warning reachable: no answer in time to the TLS handshake (a plain port needs redis://)"},
 		},
 		{"a wrong password", as("wrong", documentedRule(t)), nil, []string{"warning login: WRONGPASS"}},
 		{
