@@ -19,7 +19,8 @@ import (
 
 func client(t *testing.T, fleet *redlocktest.Fleet, name string) *redlock.Client {
 	t.Helper()
-	c, err := redlock.New(redlock.Config{Name: name, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
+	cfg := redlock.Config{Name: name, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff, NodeTimeout: 5 * time.Second} // a browser is busy
+	c, err := redlock.New(cfg)
 	check.OK(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c
