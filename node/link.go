@@ -40,8 +40,13 @@ type link struct {
 	giveUp context.CancelCauseFunc
 }
 
-// err is why the connection is given up.
-func (l *link) err() error { return context.Cause(l.ctx) }
+// err is why the connection is given up, nil as long as it is not: each reply asks.
+func (l *link) err() error {
+	if l.ctx.Err() == nil {
+		return nil
+	}
+	return context.Cause(l.ctx)
+}
 
 // hopeless is how many times Config.Timeout an answer may take: a master that is that late is as good as
 // gone.
