@@ -115,7 +115,13 @@ func (m *Masters) join(req *Request) *waiter {
 // leave takes a caller out of its line. What it has asked for and did not get is given up by a release that enters the
 // next caller, whose turn is only then: else it might ask on its own, too.
 func (m *Masters) leave(w *waiter) {
-	m.reason(w, nil) // which those behind it are told
+	m.mu.Lock()
+	d := w.driver
+	m.mu.Unlock()
+	var why *poll.MajorityError // which those behind it are told
+	if d != nil {
+		why = d.reason(nil)
+	}
 	m.mu.Lock()
 	n := m.names[w.line]
 	next := n.line.remove(w)
@@ -123,8 +129,8 @@ func (m *Masters) leave(w *waiter) {
 	if len(n.line.waiters) == 0 {
 		m.ungranted.note(w.line, nil) // nobody would be told of the end
 	}
-	d := w.driver // a release may have made it one meanwhile
-	w.driver = nil
+	d, w.driver = w.driver, nil // a release may have made it one meanwhile
+	n.why = cmp.Or(why, n.why)
 	m.tidyLocked(w.line)
 	m.mu.Unlock()
 	if d != nil {

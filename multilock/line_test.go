@@ -293,7 +293,7 @@ func TestOwnCallersComeFirst(t *testing.T) {
 	}
 }
 
-// A caller that a command about its client's hold is to start asks all the same where nothing can tell the client any
+// A caller that a command about its client's hold is to start asks nevertheless where nothing can tell the client any
 // more, and so no command starts it: the subscriptions broke, and the hold was given back.
 func TestACallerIsStartedInSilence(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {

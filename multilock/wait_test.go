@@ -186,7 +186,7 @@ func TestHandedOffEndsInTime(t *testing.T) {
 	})(t)
 }
 
-// Who wants what nobody has gets it, or is told that there was no quorum, though the context ends as the masters answer.
+// A caller that wants what nobody has gets it, or is told that there was no quorum, though the context ends as the masters answer.
 func TestTheContextEndsAtTheMajority(t *testing.T) {
 	free := func(t *testing.T, fx *fixture, req Request) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)

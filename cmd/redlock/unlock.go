@@ -80,17 +80,15 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	return err
 }
 
-// holders tells of the slots that are to be freed, and of more than a few how many there are.
-func (u *unlockCmd) holders(slots []redlockadmin.Slot) (all string) {
-	const few = 5
+// holders tells who has the slots that are to be freed.
+func (u *unlockCmd) holders(slots []redlockadmin.Slot) string {
 	if u.Slot != nil {
 		slots = slices.DeleteFunc(slots, func(s redlockadmin.Slot) bool { return s.Number != *u.Slot })
 	}
-	for i, s := range slots {
-		if i == few {
-			return all + fmt.Sprintf(", and %d others", len(slots)-few)
-		}
-		all += fmt.Sprintf(", slot %d was held by %s", s.Number, holderFor(named(s.Owner, s.Client), s.HeldFor))
+	if len(slots) == 0 {
+		return ""
 	}
-	return all
+	return ", " + some(slots, func(s redlockadmin.Slot) string {
+		return fmt.Sprintf("slot %d was held by %s", s.Number, holderFor(named(s.Owner, s.Client), s.HeldFor))
+	})
 }
