@@ -207,10 +207,11 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretsPrefix: the user locks may use names of another prefix, and of no other. One that would mean more is refused.
+// TestSecretsPrefix: the user locks may use names of another prefix, and of no other. One that would mean more is refused,
+// and so is another one than the folder was made for.
 func TestSecretsPrefix(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "secrets")
 	make := func(prefix string) (string, error) {
-		folder := filepath.Join(t.TempDir(), "secrets")
 		out, err := exec.CommandContext(t.Context(), "sh", "../docs/deploy/secrets.sh", "-p", prefix, folder).CombinedOutput()
 		if err != nil {
 			return string(out), err
@@ -227,6 +228,12 @@ func TestSecretsPrefix(t *testing.T) {
 		if out, err := make(prefix); err == nil || !strings.Contains(out, "usage") {
 			t.Errorf("prefix %q: %v, %s", prefix, err, out)
 		}
+	}
+	if again, err := make("team-a/jobs."); err != nil || again != users {
+		t.Errorf("again: %v, users.acl has\n%s", err, again)
+	}
+	if out, err := make("team-a/"); err == nil || !strings.Contains(out, "is for another prefix") {
+		t.Errorf("another prefix for the same folder: %v, %s", err, out)
 	}
 }
 

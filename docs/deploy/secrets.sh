@@ -1,7 +1,7 @@
 #!/bin/sh
 # secrets.sh [-p PREFIX] DIR [HOST…]: draw passwords, and make what masters and clients need, in a new folder. The user
 # locks may use names that begin with PREFIX, or with orders: if none is given. In a folder that it has made, it
-# renews the certificate alone, for the same key, and the same hosts unless others are given.
+# renews the certificate alone, for the same key, and the same hosts unless others are given: the prefix stays.
 #
 #   password             of the user locks, for clients
 #   operator-password    of the user operator, who may do everything; keep it to yourself
@@ -19,8 +19,10 @@ usage() {
 	exit 64
 }
 from=$(dirname "$0")
+given=
 prefix=orders:
 if [ "${1-}" = -p ]; then
+	given=yes
 	prefix=${2-}
 	shift 2 || usage
 fi
@@ -33,7 +35,14 @@ esac
 to=${1-}
 [ -n "$to" ] || usage
 shift
-[ -e "$to/ca.key" ] || mkdir "$to" "$to/masters"
+if [ -e "$to/ca.key" ]; then
+	if [ -n "$given" ] && ! grep -qF " ~$prefix* " "$to/masters/users.acl"; then
+		echo "secrets.sh: users.acl in $to/masters is for another prefix: change it there, or draw a new folder" >&2
+		exit 64
+	fi
+else
+	mkdir "$to" "$to/masters"
+fi
 draw() { openssl rand -hex 32 | tr -d '\n' >"$to/$1"; }
 hash() { openssl dgst -sha256 -r <"$to/$1" | cut -d ' ' -f 1; }
 if [ ! -e "$to/ca.key" ]; then
