@@ -127,9 +127,7 @@ func TestClockCheckComparesAllSamples(t *testing.T) {
 			}
 		})
 	}
-	if found < 500 {
-		t.Errorf("gains found: got %d, want some for most seeds", found)
-	}
+	check.That(t, found >= 500, "gains found: got %d, want some for most seeds", found)
 }
 
 func TestTimeOf(t *testing.T) {
@@ -151,9 +149,7 @@ func TestTimeOf(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok := timeOf(tt.reply)
-			if !got.Equal(tt.want) || ok == tt.want.IsZero() {
-				t.Errorf("timeOf: got %v, %v, want %v", got, ok, tt.want)
-			}
+			check.That(t, got.Equal(tt.want) && ok != tt.want.IsZero(), "timeOf: got %v, %v, want %v", got, ok, tt.want)
 		})
 	}
 }

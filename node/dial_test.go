@@ -87,9 +87,7 @@ func TestPool(t *testing.T) {
 		t.Run(tt.address, func(t *testing.T) {
 			pool, name, err := Dialer{}.Pool(tt.address)
 			asWanted := err == nil && pool != nil && tt.err == "" || pool == nil && tt.err != "" && contains(err, tt.err)
-			if !asWanted || name != tt.name {
-				t.Errorf("Pool(%q): got %v, %q, error %v; want %q, or an error with %q", tt.address, pool, name, err, tt.name, tt.err)
-			}
+			check.That(t, asWanted && name == tt.name, "Pool(%q): got %v, %q, error %v; want %q, or an error with %q", tt.address, pool, name, err, tt.name, tt.err)
 			for _, secret := range []string{"123", "678", "abc"} {
 				check.Equal(t, contains(err, secret), false, "Pool(%q): its error %q tells of the password", tt.address, err)
 			}
@@ -121,9 +119,7 @@ func TestPoolDials(t *testing.T) {
 		{name: "wrong credentials", url: address, dialer: credentials("wrong", nil), want: "WRONGPASS"},
 		{name: "no credentials", url: address, dialer: credentials("", errors.New("the vault is shut")), want: "no credentials: the vault is shut"},
 		{name: "tunnel", url: "redis://:" + password + "@" + address, dialer: Dialer{Dial: func(ctx context.Context, network, to string) (net.Conn, error) {
-			if network != "tcp" || to != address {
-				t.Errorf("Dial(%q, %q), want tcp and %q", network, to, address)
-			}
+			check.That(t, network == "tcp" && to == address, "Dial(%q, %q), want tcp and %q", network, to, address)
 			return m.Dial(ctx)
 		}}, key: "k"},
 	})
@@ -170,9 +166,7 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 			defer conn.Close()
 			_, err = conn.Do("SET", "k", "v")
 			if tt.want != "" {
-				if !contains(err, tt.want) || contains(err, "s/e") {
-					t.Errorf("SET: got %v, want an error with %s", err, tt.want)
-				}
+				check.That(t, contains(err, tt.want) && !contains(err, "s/e"), "SET: got %v, want an error with %s", err, tt.want)
 				return
 			}
 			check.OK(t, err, "SET")
@@ -195,9 +189,7 @@ func TestPoolTLS(t *testing.T) {
 		n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
 		begin := time.Now()
 		_, err = n.borrow(t.Context(), firstPatience)
-		if err != errTLSSilent || !errors.Is(err, ErrTimeout) {
-			t.Errorf("dial: got %v, want %v", err, errTLSSilent)
-		}
+		check.That(t, err == errTLSSilent && errors.Is(err, ErrTimeout), "dial: got %v, want %v", err, errTLSSilent)
 		check.Equal(t, time.Since(begin), firstPatience, "the dial took")
 		check.Equal(t, About(err), "reachable", "what hangs may have TLS: it is told of as")
 	})
@@ -214,9 +206,7 @@ func FuzzPool(f *testing.F) {
 			t.Skip()
 		}
 		_, name, err := Dialer{}.Pool("redis://user:" + password + "@localhost:6379/0")
-		if strings.Contains(name, password) || contains(err, password) {
-			t.Errorf("Pool with password %q: got %q (%v)", password, name, err)
-		}
+		check.That(t, !strings.Contains(name, password) && !contains(err, password), "Pool with password %q: got %q (%v)", password, name, err)
 	})
 }
 

@@ -204,9 +204,8 @@ func TestMemoryOfAReply(t *testing.T) {
 			_ = identify(got)
 			_, _ = script.ReadUses(got)
 			text := fmt.Sprint(script.Inspect("k").Decode(got).Err, script.Renew(lease, []script.Renewal{{Owner: ownerNumber(1)}}).Decode(got).Err, err)
-			if took := allocated() - before; took > mostHeap || len(text) > 1000 {
-				t.Errorf("it took %d kB, and %d bytes are said of it; the error is %v", took>>10, len(text), err)
-			}
+			took := allocated() - before
+			check.That(t, took <= mostHeap && len(text) <= 1000, "it took %d kB, and %d bytes are said of it; the error is %v", took>>10, len(text), err)
 		})
 	}
 }

@@ -89,9 +89,7 @@ func TestStarved(t *testing.T) {
 		want(t, "what was asked", asked.wait(), script.Done)
 		n.mu.Lock()
 		defer n.mu.Unlock()
-		if n.state != up || n.link != l {
-			t.Errorf("state %v, and another connection %v", n.state, n.link != l)
-		}
+		check.That(t, n.state == up && n.link == l, "state %v, and another connection %v", n.state, n.link != l)
 	})
 }
 

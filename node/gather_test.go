@@ -49,9 +49,7 @@ func TestCallsGather(t *testing.T) {
 			for i, p := range sent {
 				got := p.wait()
 				want(t, fmt.Sprint("command ", i), got, script.Done)
-				if got.Token == 0 || got.times != 1 {
-					t.Errorf("command %d: answered %d times, with token %d", i, got.times, got.Token)
-				}
+				check.That(t, got.Token != 0 && got.times == 1, "command %d: answered %d times, with token %d", i, got.times, got.Token)
 			}
 			check.Equal(t, rules.flushes.Load()-before, flushes, "flushes")
 			check.Equal(t, scriptCalls(m)-calls, int64(many), "calls")

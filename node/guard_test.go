@@ -32,9 +32,7 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	if got.Outcome != script.Unsent || !ok {
 		t.Fatalf("acquire: got %v (%v), want Unsent with a GuardedError", got.Outcome, got.Err)
 	}
-	if guarded.Left != want || guarded.Why != nil {
-		t.Errorf("acquire: got left %v (%v), want %v", guarded.Left, guarded.Why, want)
-	}
+	check.That(t, guarded.Left == want && guarded.Why == nil, "acquire: got left %v (%v), want %v", guarded.Left, guarded.Why, want)
 	check.Equal(t, n.GuardOf(guard), want, "GuardOf")
 }
 
@@ -139,9 +137,8 @@ func TestGuardOfFrozen(t *testing.T) {
 			time.Sleep(frozen)
 			m.Thaw()
 			waitUntil(t, time.Second, n.isUp)
-			if got := time.Since(begin) + n.GuardOf(guard); got < guardWithDrift-time.Second {
-				t.Errorf("granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
-			}
+			got := time.Since(begin) + n.GuardOf(guard)
+			check.That(t, got >= guardWithDrift-time.Second, "granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
 		})
 	}
 }
@@ -159,9 +156,8 @@ func TestGuardUnknownAge(t *testing.T) {
 			for range 3 {
 				got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
 				wantErr(t, "acquire", got, script.Unsent, "NOPERM")
-				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
-					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
-				}
+				guarded, ok := errors.AsType[*GuardedError](got.Err)
+				check.That(t, ok && guarded.Why != nil, "acquire: got %v, want a GuardedError with Why", got.Err)
 				want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
 				time.Sleep(time.Hour)
 			}
@@ -203,9 +199,7 @@ func wantPromoted(t *testing.T, n *Node, want time.Duration) {
 	wantGuarded(t, n, want)
 	got := sendAndWait(n, script.NewOwner("guarded", "me:1").Acquire(lease, 1))
 	guarded, _ := errors.AsType[*GuardedError](got.Err)
-	if !guarded.Promoted || !contains(got.Err, "was promoted from a replica, grants no hold for another") {
-		t.Errorf("acquire: got %v, want one that names the promotion", got.Err)
-	}
+	check.That(t, guarded.Promoted && contains(got.Err, "was promoted from a replica, grants no hold for another"), "acquire: got %v, want one that names the promotion", got.Err)
 }
 
 // TestPromoted: a master that was a replica is as old as what the client knows of it.

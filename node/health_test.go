@@ -161,9 +161,8 @@ func TestAwake(t *testing.T) {
 				synctest.Wait()
 			}
 			check.Equal(t, <-ended, tt.want, "with %d late steps it ended after", tt.late)
-			if err := errors.New("cut"); a.why(err) != ErrTimeout || a.why(nil) != nil {
-				t.Errorf("why = %v and %v, want %v and no reason for what went well", a.why(err), a.why(nil), ErrTimeout)
-			}
+			err := errors.New("cut")
+			check.That(t, a.why(err) == ErrTimeout && a.why(nil) == nil, "why = %v and %v, want %v and no reason for what went well", a.why(err), a.why(nil), ErrTimeout)
 		})
 	}
 }

@@ -213,9 +213,8 @@ func (j *logRecorder) logger() *slog.Logger { return slog.New(slog.NewTextHandle
 // want checks how many lines have all of words.
 func (j *logRecorder) want(t *testing.T, count int, words ...string) {
 	t.Helper()
-	if got := j.Lines(words...); len(got) != count {
-		t.Errorf("lines with %q: got %d, want %d, in\n%s", words, len(got), count, j)
-	}
+	got := j.Lines(words...)
+	check.That(t, len(got) == count, "lines with %q: got %d, want %d, in\n%s", words, len(got), count, j)
 }
 
 // wholeConn is a connection with all that redigo's own have.

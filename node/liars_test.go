@@ -76,9 +76,7 @@ func TestLastWords(t *testing.T) {
 			n := start(t, cfg)
 			got := sendAndWait(n, script.Inspect("k"))
 			wantErr(t, "inspect", got, script.Unsent, tt.want)
-			if Heals(got.Err) != tt.heals || len(n.Error(got.Err).Error()) > 500 {
-				t.Errorf("Heals(%v): got %v, want %v, in few words", got.Err, Heals(got.Err), tt.heals)
-			}
+			check.That(t, Heals(got.Err) == tt.heals && len(n.Error(got.Err).Error()) <= 500, "Heals(%v): got %v, want %v, in few words", got.Err, Heals(got.Err), tt.heals)
 			time.Sleep(10 * time.Second)
 			if want := "master is down"; tt.heals {
 				log.want(t, 1, want)
@@ -108,9 +106,8 @@ func TestNoRoomForTheScripts(t *testing.T) {
 		n := start(t, cfg)
 		time.Sleep(10 * time.Second)
 		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, ErrTimeout.Error())
-		if got := dialed.Load(); got < 3 {
-			t.Errorf("connections in 10 s: got %d, want 3 at least", got)
-		}
+		got := dialed.Load()
+		check.That(t, got >= 3, "connections in 10 s: got %d, want 3 at least", got)
 	})
 }
 
@@ -204,9 +201,8 @@ func TestNoMaster(t *testing.T) {
 			if t.Failed() {
 				return // a probe of what is no master would go on
 			}
-			if f := probed(t.Context(), cfg); !wanted(f.Err) || About(f.Err) != tt.about {
-				t.Errorf("probe: got %v, about %q; want %v, about %q", f.Err, About(f.Err), tt.want, tt.about)
-			}
+			f := probed(t.Context(), cfg)
+			check.That(t, wanted(f.Err) && About(f.Err) == tt.about, "probe: got %v, about %q; want %v, about %q", f.Err, About(f.Err), tt.want, tt.about)
 		})
 	}
 }
@@ -225,9 +221,8 @@ func TestPingWithoutPong(t *testing.T) {
 			n := started(t, cfg)
 			lies.Store(true)
 			time.Sleep(5 * time.Second)
-			if got := n.Ready(); !errors.Is(got, errReply) || !contains(got, "PING") {
-				t.Errorf("Ready: got %v, want that its PING is wrong", got)
-			}
+			got := n.Ready()
+			check.That(t, errors.Is(got, errReply) && contains(got, "PING"), "Ready: got %v, want that its PING is wrong", got)
 			lies.Store(false)
 			waitUntil(t, time.Second, n.isUp)
 		})
@@ -243,8 +238,7 @@ func TestUnaskedReply(t *testing.T) {
 		reply := slices.Repeat([]any{[]byte(strings.Repeat("x", 1e6))}, 100)
 		before := allocated()
 		n.receiveLocked(l, nil, reply, nil)
-		if took := allocated() - before; took > 10_000 || len(l.err().Error()) > 300 {
-			t.Errorf("what is said of it takes %d bytes of memory: %.500v", took, l.err())
-		}
+		took := allocated() - before
+		check.That(t, took <= 10_000 && len(l.err().Error()) <= 300, "what is said of it takes %d bytes of memory: %.500v", took, l.err())
 	})
 }

@@ -157,9 +157,8 @@ func TestSlowMaster(t *testing.T) {
 			check.AtMost(t, closed(n), time.Duration(tt.most)*timeout+2*tt.each, "Close took")
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if done := l.by[script.Done]; done < tt.least {
-				t.Errorf("answers in time: got %v, want %d done at least", l.by, tt.least)
-			}
+			done := l.by[script.Done]
+			check.That(t, done >= tt.least, "answers in time: got %v, want %d done at least", l.by, tt.least)
 			if most := time.Duration(2*tt.most)*timeout + tt.each; l.open > 0 || l.slowest > most {
 				t.Errorf("answers: the last after %v, and %d not at all; want all within %v", l.slowest, l.open, most)
 			}

@@ -57,9 +57,8 @@ func TestADroppedCommandLeavesTheRelease(t *testing.T) {
 			}
 			slices.SortFunc(n.queue.all(), func(a, b call) int { return int(a.sent.Sub(b.sent)) })
 			n.dropStaleLocked(nil, now, timeout)
-			if got := n.queue.len() == 1 && n.queue.all()[0].cmd.Repeats(); got != tt.released || n.queue.len() > 1 {
-				t.Errorf("%d commands wait, the release among them: %v; want %v", n.queue.len(), got, tt.released)
-			}
+			got := n.queue.len() == 1 && n.queue.all()[0].cmd.Repeats()
+			check.That(t, got == tt.released && n.queue.len() <= 1, "%d commands wait, the release among them: %v; want %v", n.queue.len(), got, tt.released)
 		})
 	}
 }
@@ -70,13 +69,10 @@ func TestPausesSpread(t *testing.T) {
 	for range 100 {
 		tries := newAttempts(timeout)
 		pause := tries.failed(errors.New("refused"))
-		if seen[pause] = true; pause < firstRetry/2 || pause >= firstRetry*3/2 {
-			t.Errorf("the first pause is %v, want %v to %v", pause, firstRetry/2, firstRetry*3/2)
-		}
+		seen[pause] = true
+		check.That(t, pause >= firstRetry/2 && pause < firstRetry*3/2, "the first pause is %v, want %v to %v", pause, firstRetry/2, firstRetry*3/2)
 	}
-	if len(seen) < 50 {
-		t.Errorf("100 clients pause for %d different times, want nearly 100", len(seen))
-	}
+	check.That(t, len(seen) >= 50, "100 clients pause for %d different times, want nearly 100", len(seen))
 }
 
 // TestConnectionsThatBreakAtOnce: a master whose connections break soon after they were made is dialed twice a second or so,

@@ -36,9 +36,7 @@ func TestProbe(t *testing.T) {
 		if f.Err != nil || !f.Reached || f.Channel != nil || len(f.Denials)+len(f.Trials) > 0 {
 			t.Fatalf("Probe = %+v", f)
 		}
-		if f.Info["run_id"] == "" || f.Settings["maxmemory-policy"] != "noeviction" || f.Guard != 0 || f.Promoted {
-			t.Errorf("Probe = %+v", f)
-		}
+		check.That(t, f.Info["run_id"] != "" && f.Settings["maxmemory-policy"] == "noeviction" && f.Guard == 0 && !f.Promoted, "Probe = %+v", f)
 		if len(f.Trips) != manyTrips || f.Trips[0] != 2*time.Millisecond || len(f.Scripts) != manyTrips || f.Sample.Scanned != 1 {
 			t.Errorf("trips %v, scripts %v, sample %+v", f.Trips, f.Scripts, f.Sample)
 		}
@@ -137,9 +135,7 @@ func TestProbeComparesClocks(t *testing.T) {
 		if !c.Known || (c.Offset-time.Hour).Abs() > time.Millisecond || c.Gained < 90*time.Millisecond || c.Gained > 100*time.Millisecond || c.Lost != 0 {
 			t.Errorf("clock: %+v, want an hour ahead and 100 ms gained, less what was on the way", c)
 		}
-		if f.Guard <= 0 || f.Guard > lease {
-			t.Errorf("a guard of %v, 10 s after the start", f.Guard)
-		}
+		check.That(t, f.Guard > 0 && f.Guard <= lease, "a guard of %v, 10 s after the start", f.Guard)
 	})
 }
 
@@ -176,9 +172,8 @@ func TestProbeOfForbiddenKeys(t *testing.T) {
 		m.Set("redlock_fence:{billing:7}", "17")
 		m.Set("orders:1", "text")
 		cfg.Pool = withReply(cfg.Pool, "TYPE redlock_fence:{billing:7}", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"))
-		if s := probed(t.Context(), cfg).Sample; len(s.Wrong) > 0 || s.Scanned != 1 {
-			t.Errorf("sample = %+v, want one key, and nothing about the other", s)
-		}
+		s := probed(t.Context(), cfg).Sample
+		check.That(t, len(s.Wrong) == 0 && s.Scanned == 1, "sample = %+v, want one key, and nothing about the other", s)
 	})
 }
 
@@ -201,9 +196,8 @@ func TestProbeSaysOnceWhatIsUnseen(t *testing.T) {
 		cfg.Pool = withReply(cfg.Pool, "SCAN", []any{[]byte("7"), []any{[]byte("one of many")}})
 		cfg.Pool = withReply(cfg.Pool, "GETRANGE one", redis.Error("NOPERM this user has no permissions to run the 'getrange' command"))
 		f := probed(t.Context(), cfg)
-		if many := slices.DeleteFunc(f.Unseen, func(u Refusal) bool { return u.What != "GETRANGE" }); len(many) != 1 || f.Sample.Scanned != scanTimes {
-			t.Errorf("GETRANGE is unseen %d times after %d keys", len(many), f.Sample.Scanned)
-		}
+		many := slices.DeleteFunc(f.Unseen, func(u Refusal) bool { return u.What != "GETRANGE" })
+		check.That(t, len(many) == 1 && f.Sample.Scanned == scanTimes, "GETRANGE is unseen %d times after %d keys", len(many), f.Sample.Scanned)
 	})
 }
 
@@ -236,9 +230,7 @@ func TestProbeThatMayNotDelete(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Pool = withReply(cfg.Pool, "DEL", redis.Error("NOPERM this user has no permissions to run the 'del' command"))
 		f := probed(t.Context(), cfg)
-		if f.Err != nil || len(f.Denials) != 1 || f.Denials[0].What != "+del" || len(f.Scripts) > 0 {
-			t.Errorf("Err = %v, denied %+v, locked %d times", f.Err, f.Denials, len(f.Scripts))
-		}
+		check.That(t, f.Err == nil && len(f.Denials) == 1 && f.Denials[0].What == "+del" && len(f.Scripts) == 0, "Err = %v, denied %+v, locked %d times", f.Err, f.Denials, len(f.Scripts))
 	})
 }
 
@@ -248,9 +240,8 @@ func TestReadings(t *testing.T) {
 	check.OK(t, err)
 	check.Equal(t, fmt.Sprint(info), "map[:x role: run_id:a]", "the fields")
 	settings := new(probe).pairs([]any{[]any{[]byte("save"), bytes.Repeat([]byte("x"), 1e6)}, []any{[]byte("bind"), []byte("")}})
-	if save := settings["save"]; !strings.HasSuffix(save, "… (1000000 bytes)") || len(save) > 300 || len(settings) != 2 {
-		t.Errorf("of a long setting there are %d bytes", len(save))
-	}
+	save := settings["save"]
+	check.That(t, strings.HasSuffix(save, "… (1000000 bytes)") && len(save) <= 300 && len(settings) == 2, "of a long setting there are %d bytes", len(save))
 	user := func(flags, commands string, keys any) []any {
 		list := []any{}
 		for flag := range strings.FieldsSeq(flags) {
@@ -272,9 +263,8 @@ func TestReadings(t *testing.T) {
 		{[]any{[]byte("flags")}, false, false},
 		{nil, false, false},
 	} {
-		if open, lacks := defaultUser(tt.reply); open != tt.open || lacks != tt.lacks {
-			t.Errorf("defaultUser(%q) = %v, %v, want %v, %v", tt.reply, open, lacks, tt.open, tt.lacks)
-		}
+		open, lacks := defaultUser(tt.reply)
+		check.That(t, open == tt.open && lacks == tt.lacks, "defaultUser(%q) = %v, %v, want %v, %v", tt.reply, open, lacks, tt.open, tt.lacks)
 	}
 }
 
@@ -300,9 +290,7 @@ func TestRights(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if len(want) < 30 || !slices.Equal(got, want) {
-		t.Errorf("tried\n%q\ndocs/operations.md has\n%q", got, want)
-	}
+	check.That(t, len(want) >= 30 && slices.Equal(got, want), "tried\n%q\ndocs/operations.md has\n%q", got, want)
 }
 
 // TestTenants: of the keys and channels of locks, the user that docs/operations.md permits orders:* may use
@@ -330,9 +318,7 @@ func TestTenants(t *testing.T) {
 			check.Equal(t, permits(what), own, "of %q, %s is permitted", name, what)
 		}
 	}
-	if len(patterns) < 20 {
-		t.Errorf("the page permits %q: this test looks in the wrong way", patterns)
-	}
+	check.That(t, len(patterns) >= 20, "the page permits %q: this test looks in the wrong way", patterns)
 }
 
 // TestRefuses: which permission is missing, by the words of Redis 6.2, 7.0 and 7.2.
@@ -372,14 +358,10 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 			check.Equal(t, run(t, conn, trial.cmd).Outcome, trial.want, "%s", trial.what)
 			for _, key := range fleet.Master(0).Keys() {
 				seen[key] = true
-				if !slices.Contains(known, key) {
-					t.Errorf("%s leaves %q, which is not deleted afterwards", trial.what, key)
-				}
+				check.That(t, slices.Contains(known, key), "%s leaves %q, which is not deleted afterwards", trial.what, key)
 			}
 		}
-		if len(seen) < 7 {
-			t.Errorf("only %d keys were seen: the trials do not try enough", len(seen))
-		}
+		check.That(t, len(seen) >= 7, "only %d keys were seen: the trials do not try enough", len(seen))
 	})
 }
 

@@ -151,9 +151,7 @@ func TestFirst(t *testing.T) {
 				addresses := strings.Fields(tt.addresses)
 				begin := time.Now()
 				conn, err := first(ctx, addresses, connect)
-				if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
-					t.Errorf("first: got error %v, want %v", err, tt.err)
-				}
+				check.That(t, errors.Is(err, tt.err) && (err == nil) == (tt.err == nil), "first: got error %v, want %v", err, tt.err)
 				check.Equal(t, time.Since(begin), tt.after, "took")
 				close(made)
 				var open []net.Conn

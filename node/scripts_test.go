@@ -100,9 +100,8 @@ func TestScriptsAreRefused(t *testing.T) {
 				return
 			}
 			wantErr(t, "acquire", got, script.Unsent, tt.says)
-			if hopeless := tt.reply == denied || strings.Contains(tt.says, "unknown command"); hopeless == Heals(got.Err) {
-				t.Errorf("heals: got %v, want %v", !hopeless, !hopeless)
-			}
+			hopeless := tt.reply == denied || strings.Contains(tt.says, "unknown command")
+			check.That(t, hopeless != Heals(got.Err), "heals: got %v, want %v", !hopeless, !hopeless)
 		})
 	}
 }

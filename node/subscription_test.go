@@ -65,9 +65,8 @@ func (d *recorder) read() []string {
 
 func (d *recorder) want(t *testing.T, when string, want ...string) {
 	t.Helper()
-	if got := d.read(); !slices.Equal(got, want) {
-		t.Errorf("%s: told %q, want %q", when, got, want)
-	}
+	got := d.read()
+	check.That(t, slices.Equal(got, want), "%s: told %q, want %q", when, got, want)
 }
 
 // subscribed runs f in a bubble, with a node that is subscribed for client a.
@@ -132,9 +131,7 @@ func TestUnexpectedMessages(t *testing.T) {
 				publish(t, m, "redlock_wake:a", message)
 			}
 			d.want(t, "a message that is none")
-			if strings.Count(log.String(), "unexpected message") != 1 || log.Len() > 500 {
-				t.Errorf("log: got %.600q, want the message once, and no more than its beginning", &log)
-			}
+			check.That(t, strings.Count(log.String(), "unexpected message") == 1 && log.Len() <= 500, "log: got %.600q, want the message once, and no more than its beginning", &log)
 		})
 	}
 }
@@ -156,9 +153,8 @@ func TestWatch(t *testing.T) {
 		d.want(t, "watched once", "freed k")
 		m.Restart()
 		time.Sleep(3 * time.Second)
-		if got := d.read(); !slices.Contains(got, "freed k") {
-			t.Errorf("after a restart: told %q, want that k may be free", got)
-		}
+		got := d.read()
+		check.That(t, slices.Contains(got, "freed k"), "after a restart: told %q, want that k may be free", got)
 		unlocked()
 		d.want(t, "after a restart", "freed k")
 		n.Unwatch("k")
@@ -221,9 +217,7 @@ func TestSubscriptionFallsSilent(t *testing.T) {
 		wires[1].Cut(true, true)
 		time.Sleep(longSilence + hopeless*timeout + time.Second)
 		d.want(t, "after a silence", "subscribed false", "subscribed true")
-		if len(wires) != 3 || !n.isUp() {
-			t.Errorf("%d connections were made, up %v; want 3, true", len(wires), n.isUp())
-		}
+		check.That(t, len(wires) == 3 && n.isUp(), "%d connections were made, up %v; want 3, true", len(wires), n.isUp())
 	})
 }
 
@@ -260,9 +254,8 @@ func TestHandOffAfterTheConnection(t *testing.T) {
 		now.giveUp(ErrReplica)
 		n.mu.Unlock()
 		n.subscription.deliver(now, message)
-		if got := d.read(); slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "handed off") }) {
-			t.Errorf("from one that is given up: told %q", got)
-		}
+		got := d.read()
+		check.That(t, !slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "handed off") }), "from one that is given up: told %q", got)
 	})
 }
 
@@ -312,9 +305,8 @@ func TestNoHandOffWithoutAVote(t *testing.T) {
 			wait()
 			want(t, "release", sendAndWait(n, holder.Release(1, 0)), script.Done)
 			wantHolder(t, m, "k", waiter.ID)
-			if got := strings.Join(d.read(), ", "); !strings.HasPrefix(got, "handed off "+waiter.ID) {
-				t.Errorf("when its votes count again: told %q", got)
-			}
+			got := strings.Join(d.read(), ", ")
+			check.That(t, strings.HasPrefix(got, "handed off "+waiter.ID), "when its votes count again: told %q", got)
 		})
 	}
 }

@@ -50,9 +50,7 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 	for i, d := range list {
 		check.Equal(t, d.cmd.Owner(), fmt.Sprint("me:", (i+1)%100), "whose debt %d is", i)
 	}
-	if len(list) != 100 || s.len() != 0 {
-		t.Errorf("took %d and left %d, want 100 and none", len(list), s.len())
-	}
+	check.That(t, len(list) == 100 && s.len() == 0, "took %d and left %d, want 100 and none", len(list), s.len())
 }
 
 // A release that is sent again is no later than before: one that came meanwhile stays the last.
@@ -62,9 +60,8 @@ func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	later := call{cmd: ownerNumber(0).Leave(1), number: 2} // which waits
 	resent, _ := n.fillBatchLocked(&link{}, nil, nil)
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
-	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].cmd != later.cmd {
-		t.Errorf("%d resent, kept: %+v; want the later one", len(resent), list)
-	}
+	list := n.unacked.takeAll()
+	check.That(t, len(resent) == 1 && len(list) == 1 && list[0].cmd == later.cmd, "%d resent, kept: %+v; want the later one", len(resent), list)
 }
 
 // TestUnackedReleasesEndWithTheLease: what was released longer ago than the longest lease has expired.
@@ -134,9 +131,8 @@ func TestALaterReleaseOfWhatMayStillRun(t *testing.T) {
 	owed.add(&call{cmd: x.Leave(2), number: 9})
 	owed.noteInFlight([]call{{cmd: x.Acquire(lease, 1)}})
 	owed.add(&call{cmd: x.Release(1, 0), number: 8})
-	if got := owed.byOwner[x.ID]; got.number != 9 || !got.mayStillRun {
-		t.Errorf("kept: %+v, want the later one, which may still run", got)
-	}
+	got := owed.byOwner[x.ID]
+	check.That(t, got.number == 9 && got.mayStillRun, "kept: %+v, want the later one, which may still run", got)
 }
 
 // TestUnackedReleasesDoNotPileUp: at a master that answers handshakes and nothing else, only what
@@ -161,9 +157,7 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if unsent < 290 {
-			t.Errorf("acquires Unsent: got %d of 300, want nearly all", unsent)
-		}
+		check.That(t, unsent >= 290, "acquires Unsent: got %d of 300, want nearly all", unsent)
 		check.AtMost(t, n.unackedCount(), 5, "unacknowledged")
 		hung.Store(false)
 		waitUntil(t, 2*time.Second, n.isUp)

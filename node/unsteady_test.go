@@ -23,17 +23,14 @@ func (n *Node) isUnsteady() bool {
 func wantUnsteady(t *testing.T, name string, got reply, ahead time.Duration) {
 	t.Helper()
 	wantErr(t, name, got, script.Failed, "is not counted, because its clock ran ahead by "+ahead.String())
-	if err, ok := errors.AsType[*UnsteadyError](got.Err); !ok || err.Ahead != ahead {
-		t.Errorf("%s: got %v, want an UnsteadyError of %v", name, got.Err, ahead)
-	}
+	err, ok := errors.AsType[*UnsteadyError](got.Err)
+	check.That(t, ok && err.Ahead == ahead, "%s: got %v, want an UnsteadyError of %v", name, got.Err, ahead)
 }
 
 // wantRenewed checks what became of the only hold of a renewal.
 func wantRenewed(t *testing.T, name string, got reply, want script.Renewed) {
 	t.Helper()
-	if got.Outcome != script.Done || len(got.Renewed) != 1 || got.Renewed[0] != want {
-		t.Errorf("%s: got %v %v, want %v", name, got.Outcome, got.Renewed, want)
-	}
+	check.That(t, got.Outcome == script.Done && len(got.Renewed) == 1 && got.Renewed[0] == want, "%s: got %v %v, want %v", name, got.Outcome, got.Renewed, want)
 }
 
 // TestClockJumps: where the master says that an owner has a lock, that does not count, from the next
@@ -57,9 +54,8 @@ func TestClockJumps(t *testing.T) {
 		wantUnsteady(t, "queue", sendAndWait(n, owner.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
 		renewed := sendAndWait(n, renew)
 		wantRenewed(t, "renew", renewed, script.Errored)
-		if err, ok := errors.AsType[*UnsteadyError](renewed.Errors[0]); !ok || err.Ahead != ahead {
-			t.Errorf("renew: got %v, want an UnsteadyError of %v", renewed.Errors, ahead)
-		}
+		err, ok := errors.AsType[*UnsteadyError](renewed.Errors[0])
+		check.That(t, ok && err.Ahead == ahead, "renew: got %v, want an UnsteadyError of %v", renewed.Errors, ahead)
 		wantUnsteady(t, "enter", sendAndWait(n, owner.Enter(lease, 2)), ahead)
 		wantUnsteady(t, "raise", sendAndWait(n, owner.Raise(lease, 9)), ahead)
 		want(t, "acquire by another", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Refused)
@@ -112,9 +108,8 @@ func TestClockNotTold(t *testing.T) {
 		n.mu.Lock()
 		n.addSampleLocked(nil, clock.Now(), clock.Now(), redis.Error("BUSY Redis is busy running a script"))
 		n.mu.Unlock()
-		if got, ok := n.Time(clock.Now()); !ok || (time.Until(got)+time.Hour).Abs() > time.Millisecond {
-			t.Errorf("time: got %v, %v, want an hour ago", got, ok)
-		}
+		got, ok := n.Time(clock.Now())
+		check.That(t, ok && (time.Until(got)+time.Hour).Abs() <= time.Millisecond, "time: got %v, %v, want an hour ago", got, ok)
 	})
 }
 
@@ -134,9 +129,8 @@ func TestTime(t *testing.T) {
 			m.Skew(skew)
 			time.Sleep(3 * time.Second)
 			got, ok := n.Time(clock.Now())
-			if off := got.Sub(time.Now().Add(skew)); !ok || off.Abs() > trip/2 {
-				t.Errorf("got %v (%v), which is %v off, want %v at most", got, ok, off, trip/2)
-			}
+			off := got.Sub(time.Now().Add(skew))
+			check.That(t, ok && off.Abs() <= trip/2, "got %v (%v), which is %v off, want %v at most", got, ok, off, trip/2)
 		}
 	})
 }

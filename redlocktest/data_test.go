@@ -22,7 +22,7 @@ func TestData(t *testing.T) {
 		m.Set("queue2", "v")
 		m.HSet("queue2", "f", "v")
 		m.Expire("queue2", time.Second)
-		for _, check := range []struct {
+		for _, tt := range []struct {
 			call      string
 			got, want any
 		}{
@@ -41,9 +41,7 @@ func TestData(t *testing.T) {
 			{"Calls(zadd)", m.Calls("zadd"), int64(1)},
 			{"Commands()", m.Commands(), int64(3)},
 		} {
-			if check.got != check.want {
-				t.Errorf("%s: got %v, want %v", check.call, check.got, check.want)
-			}
+			check.That(t, tt.got == tt.want, "%s: got %v, want %v", tt.call, tt.got, tt.want)
 		}
 		if got, want := m.ZSet("queue"), (map[string]float64{"a": 1763683200123456, "b": 2}); !maps.Equal(got, want) {
 			t.Errorf("ZSet(queue): got %v, want %v", got, want)
@@ -52,9 +50,7 @@ func TestData(t *testing.T) {
 		if got, want := m.Keys(), []string{"queue"}; !slices.Equal(got, want) || m.Holder("lock") != "" {
 			t.Errorf("after 1.5s: got %v, holder %q, want %v and none", got, m.Holder("lock"), want)
 		}
-		if !m.Del("queue") || m.Del("queue") {
-			t.Error("Del(queue): want true, then false")
-		}
+		check.That(t, m.Del("queue") && !m.Del("queue"), "Del(queue): want true, then false")
 		m.Set("k", "v")
 		m.FlushAll()
 		check.Equal(t, len(m.Keys()), 0, "keys after FlushAll")
@@ -115,9 +111,7 @@ func TestScripts(t *testing.T) {
 				} else if b, ok := got.([]byte); ok {
 					got = string(b)
 				}
-				if got != want {
-					t.Errorf("%s %q:\ngot  %v\nwant %v", call, test.script, got, want)
-				}
+				check.That(t, got == want, "%s %q:\ngot  %v\nwant %v", call, test.script, got, want)
 			}
 		}
 	})
@@ -143,14 +137,11 @@ func TestCloseEndsEverything(t *testing.T) {
 		f.Close()
 		f.Close()
 		for range 4 {
-			if err := <-errs; err == nil {
-				t.Error("got no error")
-			}
+			err := <-errs
+			check.That(t, err != nil, "got no error")
 		}
 		check.Equal(t, time.Since(start), 0, "Close took")
 		f.Master(0).Restart()
-		if f.Master(0).Alive() {
-			t.Error("Restart after Close: the master lives")
-		}
+		check.That(t, !f.Master(0).Alive(), "Restart after Close: the master lives")
 	})
 }

@@ -48,9 +48,8 @@ func do(t *testing.T, c redis.Conn, cmd string, args ...any) any {
 // refused does a command whose answer is an error that begins with kind.
 func refused(t *testing.T, c redis.Conn, kind, cmd string, args ...any) {
 	t.Helper()
-	if got, err := c.Do(cmd, args...); err == nil || !strings.HasPrefix(err.Error(), kind) {
-		t.Errorf("%s %v: got %v, %v, want %s", cmd, args, got, err, kind)
-	}
+	got, err := c.Do(cmd, args...)
+	check.That(t, err != nil && strings.HasPrefix(err.Error(), kind), "%s %v: got %v, %v, want %s", cmd, args, got, err, kind)
 }
 
 // send writes a command without waiting for the answer.

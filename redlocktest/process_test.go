@@ -71,15 +71,12 @@ func TestRestart(t *testing.T) {
 				tt.restart(m)
 				synctest.Wait()
 				c = dial(t, m)
-				if got, left := m.Keys(), do(t, c, "PTTL", "hash"); !slices.Equal(got, tt.keys) || left != tt.left {
-					t.Errorf("keys: got %v, and hash for %v, want %v and %d", got, left, tt.keys, tt.left)
-				}
+				got, left := m.Keys(), do(t, c, "PTTL", "hash")
+				check.That(t, slices.Equal(got, tt.keys) && left == tt.left, "keys: got %v, and hash for %v, want %v and %d", got, left, tt.keys, tt.left)
 				refused(t, c, "NOSCRIPT ", "EVALSHA", sha, 0)
 				after := info(t, c)
 				for _, field := range []string{"run_id", "master_replid"} {
-					if before[field] == after[field] || len(after[field]) != 40 {
-						t.Errorf("%s: got %q, then %q, want another 40 digits", field, before[field], after[field])
-					}
+					check.That(t, before[field] != after[field] && len(after[field]) == 40, "%s: got %q, then %q, want another 40 digits", field, before[field], after[field])
 				}
 				check.Equal(t, after["uptime_in_seconds"], "0", "uptime_in_seconds")
 			})
@@ -96,13 +93,9 @@ func TestFreezeBuffersWrites(t *testing.T) {
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		// The rest is no command: how far the session reads ahead does not matter here.
 		n, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", link.SendBuffer/2)))
-		if err != nil {
-			t.Errorf("Write of half the buffer: got %d, %v", n, err)
-		}
+		check.That(t, err == nil, "Write of half the buffer: got %d, %v", n, err)
 		n, err = c.Write(make([]byte, link.SendBuffer))
-		if !errors.Is(err, os.ErrDeadlineExceeded) || n == 0 || n >= link.SendBuffer {
-			t.Errorf("Write of more than the buffer: got %d, %v, want a part and a timeout", n, err)
-		}
+		check.That(t, errors.Is(err, os.ErrDeadlineExceeded) && n != 0 && n < link.SendBuffer, "Write of more than the buffer: got %d, %v, want a part and a timeout", n, err)
 	})
 }
 
@@ -127,14 +120,12 @@ func dialURL(t *testing.T, url string) redis.Conn {
 func TestURLs(t *testing.T) {
 	f := Start(t, 2)
 	urls := f.URLs()
-	if again := f.URLs(); len(urls) != 2 || urls[0] == urls[1] || !slices.Equal(urls, again) {
-		t.Errorf("URLs: got %v, then %v, want two, the same each time", urls, again)
-	}
+	again := f.URLs()
+	check.That(t, len(urls) == 2 && urls[0] != urls[1] && slices.Equal(urls, again), "URLs: got %v, then %v, want two, the same each time", urls, again)
 	c, m := dialURL(t, urls[0]), f.Master(0)
 	do(t, c, "SET", "k", "v")
-	if got, want := m.Keys(), []string{"k"}; !slices.Equal(got, want) || len(f.Master(1).Keys()) > 0 {
-		t.Errorf("keys: got %v and %v, want %v and none", got, f.Master(1).Keys(), want)
-	}
+	got, want := m.Keys(), []string{"k"}
+	check.That(t, slices.Equal(got, want) && len(f.Master(1).Keys()) == 0, "keys: got %v and %v, want %v and none", got, f.Master(1).Keys(), want)
 	u, err := url.Parse(urls[0])
 	check.OK(t, err)
 	check.Equal(t, info(t, c)["tcp_port"], u.Port(), "tcp_port")
@@ -176,9 +167,8 @@ func TestURLsFreezeAndCut(t *testing.T) {
 			fault.begin()
 			late := dialURL(t, url) // the kernel answers
 			send(t, late, "SET", "late", 1)
-			if _, err := redis.DoWithTimeout(c, 50*time.Millisecond, "SET", "k", 1); err == nil {
-				t.Error("SET: got an answer")
-			}
+			_, err := redis.DoWithTimeout(c, 50*time.Millisecond, "SET", "k", 1)
+			check.That(t, err != nil, "SET: got an answer")
 			c.Close()
 			check.Equal(t, len(m.Keys()), 0, "keys")
 			fault.end()

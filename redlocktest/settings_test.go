@@ -68,9 +68,8 @@ func TestClientKillBeforeThawedCommand(t *testing.T) {
 		check.Equal[any](t, do(t, killer, "CLIENT", "KILL", "ID", id), int64(1), "CLIENT KILL")
 		check.Equal[any](t, do(t, killer, "CLIENT", "KILL", "ID", id), int64(0), "CLIENT KILL again")
 		time.Sleep(time.Minute)
-		if got, want := m.Keys(), []string{"before"}; !slices.Equal(got, want) {
-			t.Errorf("keys: got %v, want %v", got, want)
-		}
+		got, want := m.Keys(), []string{"before"}
+		check.That(t, slices.Equal(got, want), "keys: got %v, want %v", got, want)
 	})
 }
 
@@ -102,8 +101,7 @@ func TestClosedConnectionsAreForgotten(t *testing.T) {
 			synctest.Wait()
 		}
 		dial(t, m)
-		if got := len(m.network.links); got != 1 || m.Connections() != 1 {
-			t.Errorf("got %d links and %d connections, want 1", got, m.Connections())
-		}
+		got := len(m.network.links)
+		check.That(t, got == 1 && m.Connections() == 1, "got %d links and %d connections, want 1", got, m.Connections())
 	})
 }

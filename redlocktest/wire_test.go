@@ -69,9 +69,8 @@ func TestWireLags(t *testing.T) {
 		send(t, c, "RPUSH", "l", 1)
 		send(t, c, "RPUSH", "l", 2) // it overtakes nothing
 		for want := range int64(2) {
-			if got, err := redis.Int64(c.Receive()); err != nil || got != want+1 {
-				t.Errorf("Receive = %v, %v, want %d", got, err, want+1)
-			}
+			got, err := redis.Int64(c.Receive())
+			check.That(t, err == nil && got == want+1, "Receive = %v, %v, want %d", got, err, want+1)
 		}
 		check.Equal(t, time.Since(start), 320*time.Millisecond, "answers after")
 		w.Lag(nil)
@@ -102,9 +101,8 @@ func TestConnectionsEnd(t *testing.T) {
 		do(t, again, "PING")
 		m.KillClients()
 		for _, c := range []redis.Conn{other, again} {
-			if _, err := c.Do("PING"); err == nil {
-				t.Error("PING on a killed connection: no error")
-			}
+			_, err := c.Do("PING")
+			check.That(t, err != nil, "PING on a killed connection: no error")
 		}
 		do(t, dial(t, m), "PING")
 		m.Kill()
@@ -164,9 +162,8 @@ func TestCutDialHangsUntilContextEnds(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		_, err := m.Dial(ctx)
-		if netErr, ok := errors.AsType[net.Error](err); !errors.Is(err, context.DeadlineExceeded) || !ok || !netErr.Timeout() {
-			t.Errorf("Dial: got %v, want a timeout", err)
-		}
+		netErr, ok := errors.AsType[net.Error](err)
+		check.That(t, errors.Is(err, context.DeadlineExceeded) && ok && netErr.Timeout(), "Dial: got %v, want a timeout", err)
 		check.Equal(t, time.Since(start), 5*time.Second, "Dial took")
 		time.AfterFunc(time.Second, m.Mend)
 		dial(t, m)
@@ -180,9 +177,8 @@ func TestCutKeepsWhatHasArrived(t *testing.T) {
 		send(t, c, "SET", "k", "v")
 		synctest.Wait()
 		m.Cut()
-		if got, err := redis.ReceiveWithTimeout(c, time.Second); err != nil || got != "OK" {
-			t.Errorf("Receive: got %v, %v, want OK", got, err)
-		}
+		got, err := redis.ReceiveWithTimeout(c, time.Second)
+		check.That(t, err == nil && got == "OK", "Receive: got %v, %v, want OK", got, err)
 	})
 }
 
@@ -194,9 +190,8 @@ func TestCutHidesKill(t *testing.T) {
 		send(t, c, "SET", "k", make([]byte, 2*link.SendBuffer)) // is dropped without blocking
 		start := time.Now()
 		time.AfterFunc(time.Minute, m.Mend)
-		if _, err := c.Receive(); !errors.Is(err, io.EOF) {
-			t.Errorf("Receive: got %v, want EOF", err)
-		}
+		_, err := c.Receive()
+		check.That(t, errors.Is(err, io.EOF), "Receive: got %v, want EOF", err)
 		check.Equal(t, time.Since(start), time.Minute, "the client knew after")
 	})
 }

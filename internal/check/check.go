@@ -23,6 +23,14 @@ func OK(t testing.TB, err error, what ...any) {
 	t.Fatalf("%s: %v", fmt.Sprintf(what[0].(string), what[1:]...), err)
 }
 
+// That wants something to be true, and says what there is instead if not.
+func That(t testing.TB, ok bool, instead string, args ...any) {
+	if !ok {
+		t.Helper()
+		t.Errorf(instead, args...)
+	}
+}
+
 // Equal wants got to be want, and says what it is if not.
 func Equal[T comparable](t testing.TB, got, want T, what string, args ...any) {
 	if got != want {

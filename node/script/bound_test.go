@@ -75,9 +75,7 @@ func TestStepLooksAtFewOfTheDead(t *testing.T) {
 		step := func(what string, cmd *Command, outcome Outcome) {
 			t.Helper()
 			a, commands, words := h.costs(cmd)
-			if a.Outcome != outcome || commands > 140 || words > 600 {
-				t.Errorf("%s: %+v after %d commands with %d words, want %v, and 140 commands at most", what, a, commands, words, outcome)
-			}
+			check.That(t, a.Outcome == outcome && commands <= 140 && words <= 600, "%s: %+v after %d commands with %d words, want %v, and 140 commands at most", what, a, commands, words, outcome)
 			now := len(h.m.ZSet("redlock_wait:{k}"))
 			check.AtMost(t, left-now, 64, "%s: who left the queue", what)
 			left = now

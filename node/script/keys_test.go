@@ -64,9 +64,7 @@ func TestTraces(t *testing.T) {
 		families := Families(name, "")
 		check.Equal(t, len(families)+len(RecordFamilies()), len(prefixes)+1, "families: of the lock, and of each of %q", prefixes)
 		for pattern, key := range families {
-			if !slices.ContainsFunc(traces, func(trace string) bool { return strings.HasPrefix(trace, key) }) {
-				t.Errorf("Traces(%q) = %v, which has nothing of %s", name, traces, pattern)
-			}
+			check.That(t, slices.ContainsFunc(traces, func(trace string) bool { return strings.HasPrefix(trace, key) }), "Traces(%q) = %v, which has nothing of %s", name, traces, pattern)
 		}
 	}
 }
@@ -81,12 +79,9 @@ func TestKeysOfTwoNamesDiffer(t *testing.T) {
 			keys = append(keys, belonging(fencePrefix, lock), belonging(queuePrefix, lock))
 		}
 		for _, key := range keys {
-			if Reserved(key) == "" {
-				t.Errorf("%q may be the name of another lock", key)
-			}
-			if other, ok := whose[key]; ok {
-				t.Errorf("%q is a key of %q and of %q", key, other, name)
-			}
+			check.That(t, Reserved(key) != "", "%q may be the name of another lock", key)
+			other, ok := whose[key]
+			check.That(t, !ok, "%q is a key of %q and of %q", key, other, name)
 			whose[key] = name
 		}
 	}
@@ -96,9 +91,8 @@ func TestKeysOfTwoNamesDiffer(t *testing.T) {
 func TestSlotOf(t *testing.T) {
 	for _, name := range []string{"a", "{a}", "{a}:", "a:7", "{a}:7", "}", "{", "a{b}c:1", ":"} {
 		for _, slot := range []int{0, 7, MaxPermits - 1} {
-			if got, n := SlotOf(SlotKey(name, slot)); got != name || n != slot {
-				t.Errorf("SlotOf(%q) = %q, %d, want %q, %d", SlotKey(name, slot), got, n, name, slot)
-			}
+			got, n := SlotOf(SlotKey(name, slot))
+			check.That(t, got == name && n == slot, "SlotOf(%q) = %q, %d, want %q, %d", SlotKey(name, slot), got, n, name, slot)
 		}
 		if got, n := SlotOf(Slots(name)); got != name || n != -1 {
 			t.Errorf("SlotOf(%q) = %q, %d, want %q, -1", Slots(name), got, n, name)
@@ -109,9 +103,8 @@ func TestSlotOf(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"", "a", "redlock_slot:", "redlock_slot:7", "redlock_slot:{}:7", "redlock_slot:a:7", "redlock_slot:{a}", "redlock_slot:{a}:07", "redlock_slot:{a}:1000", "redlock_slots:{a}:7"} {
-		if name, slot := SlotOf(key); name != "" || slot != -1 {
-			t.Errorf("SlotOf(%q) = %q, %d, want none", key, name, slot)
-		}
+		name, slot := SlotOf(key)
+		check.That(t, name == "" && slot == -1, "SlotOf(%q) = %q, %d, want none", key, name, slot)
 	}
 	check.Equal(t, FreedKey("a", "7"), "a", "FreedKey of a lock")
 }

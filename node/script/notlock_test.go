@@ -74,9 +74,8 @@ func TestNotALock(t *testing.T) {
 					if what.What != a.what && what.What != "a value of another type" {
 						t.Errorf("got %q, want %q", what.What, a.what)
 					}
-					if after := contents(h); !reflect.DeepEqual(after, before) || h.m.TTL("k") != 0 {
-						t.Errorf("changed from %v to %v, which expires in %v", before, after, h.m.TTL("k"))
-					}
+					after := contents(h)
+					check.That(t, reflect.DeepEqual(after, before) && h.m.TTL("k") == 0, "changed from %v to %v, which expires in %v", before, after, h.m.TTL("k"))
 				})
 			})
 		}
@@ -193,17 +192,13 @@ func TestRenewalsAreIsolated(t *testing.T) {
 				h.do("HSET", "redlock_fence:{a}", "x", "y")
 				h.do("SET", "redlock_fence:{b}", "x")
 				got := h.run(Renew(lease, holds))
-				if got.Outcome != Done || got.Renewed[0] != Extended || got.Renewed[1] != NotLock || got.Renewed[2] != Extended {
-					t.Errorf("answered %+v, want the second alone to be no lock", got)
-				}
+				check.That(t, got.Outcome == Done && got.Renewed[0] == Extended && got.Renewed[1] == NotLock && got.Renewed[2] == Extended, "answered %+v, want the second alone to be no lock", got)
 				for _, i := range []int{0, 2} {
-					if left := h.m.TTL(holds[i].name.(string)); left < lease {
-						t.Errorf("%s is left for %v, want %v", holds[i].Key, left, lease)
-					}
+					left := h.m.TTL(holds[i].name.(string))
+					check.That(t, left >= lease, "%s is left for %v, want %v", holds[i].Key, left, lease)
 				}
-				if a, b := h.m.HGet("redlock_fence:{a}", "x"), h.m.Get("redlock_fence:{b}"); a != "y" || b != "x" {
-					t.Errorf("what is no counter became %q and %q", a, b)
-				}
+				a, b := h.m.HGet("redlock_fence:{a}", "x"), h.m.Get("redlock_fence:{b}")
+				check.That(t, a == "y" && b == "x", "what is no counter became %q and %q", a, b)
 			})
 		})
 	}

@@ -92,9 +92,8 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 					if cmd.next != "" {
 						want = []string{cmd.next}
 					}
-					if got := slices.Collect(maps.Keys(h.m.ZSet("redlock_wait:{k}"))); !slices.Equal(got, want) {
-						t.Errorf("%q wait, want %q", got, want)
-					}
+					got := slices.Collect(maps.Keys(h.m.ZSet("redlock_wait:{k}")))
+					check.That(t, slices.Equal(got, want), "%q wait, want %q", got, want)
 				})
 			})
 		}
@@ -117,9 +116,7 @@ func TestStrayHandOff(t *testing.T) {
 			h.run(holder.Release(50, 0))
 			message := strings.Join(post.take(), ", ")
 			got, ok := Prefix("").DecodeHandOff(message)
-			if !ok || got != want {
-				t.Errorf("DecodeHandOff(%q) = %+v, %v, want %+v", message, got, ok, want)
-			}
+			check.That(t, ok && got == want, "DecodeHandOff(%q) = %+v, %v, want %+v", message, got, ok, want)
 			check.Equal(t, h.run(ReleaseOfAny(got.Key, got.Owner)).Outcome, Done, "release of %+v", got)
 		})
 	}
@@ -192,18 +189,14 @@ func FuzzHandOff(f *testing.F) {
 		if !ok {
 			return
 		}
-		if p.Owner == "" || strings.Contains(p.Owner, " ") || p.Key == "" || p.Token < 0 {
-			t.Errorf("DecodeHandOff(%q) = %+v", message, p)
-		}
+		check.That(t, p.Owner != "" && !strings.Contains(p.Owner, " ") && p.Key != "" && p.Token >= 0, "DecodeHandOff(%q) = %+v", message, p)
 		forms := []string{fmt.Sprintf("%s %d %d %s", p.Owner, p.Round, p.Token, p.Key), fmt.Sprintf("%s %d %d:shared %s", p.Owner, p.Round, p.Token, p.Key)}
 		if p.Wanted {
 			forms = []string{p.Owner + " wanted " + p.Key}
 		}
 		for _, form := range forms {
 			again, ok := Prefix("").DecodeHandOff(form)
-			if !ok || again != p {
-				t.Errorf("DecodeHandOff of what %q says = %+v, %v, want %+v", message, again, ok, p)
-			}
+			check.That(t, ok && again == p, "DecodeHandOff of what %q says = %+v, %v, want %+v", message, again, ok, p)
 		}
 	})
 }

@@ -30,9 +30,8 @@ func TestUses(t *testing.T) {
 			for _, u := range uses {
 				got = append(got, u.Masters[0].Run+" "+u.By)
 			}
-			if slices.Sort(got); !ok || !slices.Equal(got, want) {
-				t.Errorf("the master knows %q, want %q", got, want)
-			}
+			slices.Sort(got)
+			check.That(t, ok && slices.Equal(got, want), "the master knows %q, want %q", got, want)
 		}
 		do(LookAtUses())
 		check.Equal(t, strings.Join(m.Keys(), " "), "", "keys while nobody uses the master")
@@ -99,18 +98,15 @@ func TestTermsAreBounded(t *testing.T) {
 	}
 	long.Now, long.Next = Sets(ids), Sets(ids[:999])
 	for _, list := range [][]string{long.Now, long.Next} {
-		if quoted := strconv.Quote(list[0]); len(list) != 1 || !strings.Contains(long.Text(), quoted) {
-			t.Errorf("the terms have no %s", quoted)
-		}
+		quoted := strconv.Quote(list[0])
+		check.That(t, len(list) == 1 && strings.Contains(long.Text(), quoted), "the terms have no %s", quoted)
 	}
-	if one, other := Sets(ids[:999]), Sets(ids[1:]); !slices.Equal(one, long.Next) || slices.Equal(one, other) {
-		t.Errorf("%s and %s stand for %s and another list", one, other, long.Next)
-	}
+	one, other := Sets(ids[:999]), Sets(ids[1:])
+	check.That(t, slices.Equal(one, long.Next) && !slices.Equal(one, other), "%s and %s stand for %s and another list", one, other, long.Next)
 	check.Equal(t, strings.Join(Sets(ids[:9]), " "), strings.Join(ids[:9], " "), "the IDs of nine sets")
 	record := (&Record{Terms: *long}).Publish("A").Words(nil, false)[2].([]byte)
-	if n, m := len(long.Text()), len(record); n > longestTerms || m > longestRecord || n == 0 {
-		t.Errorf("the terms have %d bytes, and a record %d", n, m)
-	}
+	n, m := len(long.Text()), len(record)
+	check.That(t, n <= longestTerms && m <= longestRecord && n != 0, "the terms have %d bytes, and a record %d", n, m)
 }
 
 // TestReadRecord: what no client publishes is no record, such as a time that JSON cannot have.

@@ -103,9 +103,7 @@ func (w *walk) published(channel, message string) {
 // check compares all that there is to see.
 func (w *walk) check(step int) {
 	t, did := w.h.t, fmt.Sprintf("step %d, %s", step, strings.Join(w.did, "; "))
-	if w.differ != nil {
-		t.Errorf("%s: %s", did, strings.Join(w.differ, "; "))
-	}
+	check.That(t, w.differ == nil, "%s: %s", did, strings.Join(w.differ, "; "))
 	w.did = nil
 	got, want := map[string]string{}, map[string]string{}
 	w.want = want
@@ -122,9 +120,8 @@ func (w *walk) check(step int) {
 		check.Equal(t, got[key], want[key], "%s: %s", did, key)
 	}
 	for channel, post := range w.posts {
-		if got := post.take(); !slices.Equal(got, w.expect[channel]) {
-			t.Errorf("%s: published on %s: %q, want %q", did, channel, got, w.expect[channel])
-		}
+		got := post.take()
+		check.That(t, slices.Equal(got, w.expect[channel]), "%s: published on %s: %q, want %q", did, channel, got, w.expect[channel])
 		delete(w.expect, channel)
 	}
 	for channel, messages := range w.expect {

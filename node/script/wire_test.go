@@ -20,9 +20,7 @@ func TestWirePage(t *testing.T) {
 		keys[row[1]] = true
 	}
 	for _, prefix := range prefixes {
-		if !keys[prefix] {
-			t.Errorf("the page has no key %s", prefix)
-		}
+		check.That(t, keys[prefix], "the page has no key %s", prefix)
 		delete(keys, prefix)
 	}
 	for prefix := range keys {
@@ -31,9 +29,7 @@ func TestWirePage(t *testing.T) {
 	used := regexp.MustCompile(`'(red(?:lock|isson)_[a-z_]+:?)`)
 	for _, name := range scripts(t) {
 		for _, match := range used.FindAllStringSubmatch(text(name), -1) {
-			if !strings.Contains(page, "`"+match[1]) {
-				t.Errorf("%s uses %s, which the page does not have", name, match[1])
-			}
+			check.That(t, strings.Contains(page, "`"+match[1]), "%s uses %s, which the page does not have", name, match[1])
 		}
 	}
 	for _, channel := range []string{HandOffChannel("u"), FreedChannel("n"), FreedChannel(Slots("s"))} {
@@ -73,15 +69,11 @@ func TestConstantsOfScripts(t *testing.T) {
 		check.OK(t, err)
 		all.Write(raw)
 		for _, word := range regexp.MustCompile(`\b[A-Z]+_?[A-Z]+\b`).FindAllString(text(name), -1) {
-			if !slices.Contains([]string{"KEYS", "ARGV", "EVAL", "PX", "ERR", "NOTLOCK", "WRONGTYPE"}, word) {
-				t.Errorf("%s has %s, which no master knows", name, word)
-			}
+			check.That(t, slices.Contains([]string{"KEYS", "ARGV", "EVAL", "PX", "ERR", "NOTLOCK", "WRONGTYPE"}, word), "%s has %s, which no master knows", name, word)
 		}
 	}
 	for c := range slices.Chunk(constants, 2) {
-		if !strings.Contains(all.String(), c[0]) {
-			t.Errorf("no script has %s", c[0])
-		}
+		check.That(t, strings.Contains(all.String(), c[0]), "no script has %s", c[0])
 		for o := range slices.Chunk(constants, 2) {
 			if o[0] != c[0] && strings.Contains(o[0], c[0]) {
 				t.Errorf("%s is a part of %s", c[0], o[0])

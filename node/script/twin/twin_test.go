@@ -3,6 +3,8 @@ package twin
 import (
 	"math/rand/v2"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestNoAllocation: whatever happens to a lock, also where the messages go to a closure.
@@ -44,9 +46,7 @@ func TestRoom(t *testing.T) {
 	panics := func(what string, f func()) {
 		t.Helper()
 		defer func() {
-			if recover() == nil {
-				t.Errorf("%s: no panic", what)
-			}
+			check.That(t, recover() != nil, "%s: no panic", what)
 		}()
 		f()
 	}
