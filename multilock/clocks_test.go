@@ -90,9 +90,8 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		check.Err(t, "a try", err, poll.ErrNoQuorum)
 		_, errs := m.TryAll(t.Context(), []Request{request("k"), request("l")})
 		for _, err := range errs {
-			if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !errors.Is(err, poll.ErrNoQuorum) || len(why.Nodes.Errors) != 3 {
-				t.Errorf("one of several tries = %v, want %v with three masters", err, poll.ErrNoQuorum)
-			}
+			why, ok := errors.AsType[*poll.MajorityError](err)
+			check.That(t, ok && errors.Is(err, poll.ErrNoQuorum) && len(why.Nodes.Errors) == 3, "one of several tries = %v, want %v with three masters", err, poll.ErrNoQuorum)
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
@@ -156,9 +155,8 @@ func TestRoundTripOfAMajority(t *testing.T) {
 		time.Sleep(3 * time.Minute) // checks from time to time: the deviation of the first guess has gone
 		check := func(when string, want time.Duration) {
 			t.Helper()
-			if got := m.All.RoundTrip(); got < want || got > want+want/10 {
-				t.Errorf("%s: RoundTrip = %v, want %v and little more", when, got, want)
-			}
+			got := m.All.RoundTrip()
+			check.That(t, got >= want && got <= want+want/10, "%s: RoundTrip = %v, want %v and little more", when, got, want)
 		}
 		check("five masters", 30*time.Millisecond)
 		fx.Master(1).Kill()

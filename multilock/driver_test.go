@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -25,9 +26,8 @@ func wantMessages(t *testing.T, name string, d *driver, at []Set, want ...*scrip
 		return
 	}
 	for i, msg := range posted {
-		if got, want := msg.cmd.Words(nil, false), want[i].Words(nil, false); !reflect.DeepEqual(got, want) || msg.at != at[i] {
-			t.Errorf("%s: it sends %q to %b, want %q to %b", name, got, msg.at, want, at[i])
-		}
+		got, want := msg.cmd.Words(nil, false), want[i].Words(nil, false)
+		check.That(t, reflect.DeepEqual(got, want) && msg.at == at[i], "%s: it sends %q to %b, want %q to %b", name, got, msg.at, want, at[i])
 	}
 }
 
@@ -63,9 +63,7 @@ func TestEffectsBecomeCommands(t *testing.T) {
 		} {
 			tt.round.Number, d.state.Want.Wait = 7, !tt.tries
 			r := d.roundLocked(&attempt.Effects{Send: at, Round: tt.round}, !tt.deaf, message{})
-			if r.try != d.state.Try || r.number != 7 || r.at != at || d.out.messages[0].to != r {
-				t.Errorf("%s: its answers come to %+v", tt.name, r)
-			}
+			check.That(t, r.try == d.state.Try && r.number == 7 && r.at == at && d.out.messages[0].to == r, "%s: its answers come to %+v", tt.name, r)
 			wantMessages(t, tt.name, d, []Set{at}, tt.want)
 		}
 		d.releaseLocked(o, &attempt.Effects{Release: 0b001, Yield: 0b110})
@@ -148,9 +146,7 @@ func TestAnswersBecomeEvents(t *testing.T) {
 			if out.Drawn {
 				want.AskAt, want.GiveBackAt = d.state.AskAt, d.state.GiveBackAt
 			}
-			if !reflect.DeepEqual(d.state, want) {
-				t.Errorf("%s: it comes to\n%+v, want\n%+v", tt.name, d.state, want)
-			}
+			check.That(t, reflect.DeepEqual(d.state, want), "%s: it comes to\n%+v, want\n%+v", tt.name, d.state, want)
 		}
 	})(t)
 }

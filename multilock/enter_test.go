@@ -88,9 +88,8 @@ func TestWaitingToEnter(t *testing.T) {
 		c.wantWaiting(t, "while two masters refuse")
 		fx.Master(0).Refuse("")
 		time.Sleep(time.Second)
-		if h := c.wantHold(t, "when one answers again"); h != hold || h.Count() != 2 {
-			t.Errorf("Lock = another hold, or count %d, want the same with 2", h.Count())
-		}
+		h := c.wantHold(t, "when one answers again")
+		check.That(t, h == hold && h.Count() == 2, "Lock = another hold, or count %d, want the same with 2", h.Count())
 		// It ends with its context, and says why.
 		fx.Master(0).Refuse("OOM no")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -103,9 +102,8 @@ func TestWaitingToEnter(t *testing.T) {
 		hold = fx.lock(t, shared(owner))
 		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
 		_, err = fx.m.Lock(t.Context(), patiently(owner))
-		if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !why.Hopeless || hold.Count() != 1 {
-			t.Errorf("Lock = %v, want it hopeless while the hold lasts", err)
-		}
+		why, ok := errors.AsType[*poll.MajorityError](err)
+		check.That(t, ok && why.Hopeless && hold.Count() == 1, "Lock = %v, want it hopeless while the hold lasts", err)
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
 		hold.end(attempt.End, poll.ErrNotHeld)
 	})(t)
@@ -231,9 +229,8 @@ func TestTheLastEntryGivesUp(t *testing.T) {
 		synctest.Wait()
 		inner.cancel()
 		inner.wantError(t, "it gave up", context.Canceled)
-		if err := hold.Check(); !errors.Is(err, poll.ErrNotHeld) {
-			t.Errorf("the hold has ended with %v, want ErrNotHeld", err)
-		}
+		err := hold.Check()
+		check.That(t, errors.Is(err, poll.ErrNotHeld), "the hold has ended with %v, want ErrNotHeld", err)
 		unlocked.Wait()
 		outer.Entry.(*entry).wantEnded(t, poll.ErrNotHeld)
 		fx.wantNothing(t, "after all", fx.m)

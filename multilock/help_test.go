@@ -148,17 +148,15 @@ func (e *entry) told() []error {
 // wantEnded fails unless e was told once that it has ended, with that cause.
 func (e *entry) wantEnded(t *testing.T, cause error) {
 	t.Helper()
-	if told := e.told(); len(told) != 1 || !errors.Is(told[0], cause) {
-		t.Errorf("the entry was told %v, want once, %v", told, cause)
-	}
+	told := e.told()
+	check.That(t, len(told) == 1 && errors.Is(told[0], cause), "the entry was told %v, want once, %v", told, cause)
 }
 
 // wantAlive fails if e was told that it has ended.
 func (e *entry) wantAlive(t *testing.T) {
 	t.Helper()
-	if told := e.told(); len(told) > 0 {
-		t.Errorf("the entry was told %v, want nothing", told)
-	}
+	told := e.told()
+	check.That(t, len(told) == 0, "the entry was told %v, want nothing", told)
 }
 
 // entryOf returns the first entry of a hold.
@@ -376,9 +374,8 @@ func (fx *fixture) wantNothing(t *testing.T, when string, clients ...*Masters) {
 	t.Helper()
 	synctest.Wait()
 	for i, m := range fx.Masters() {
-		if h, q := m.Holder("k"), fx.queues()[i]; h != "" || q != "" {
-			t.Errorf("%s: left at %s: holder %q, queue %q, want none", when, m.Name(), h, q)
-		}
+		h, q := m.Holder("k"), fx.queues()[i]
+		check.That(t, h == "" && q == "", "%s: left at %s: holder %q, queue %q, want none", when, m.Name(), h, q)
 	}
 	for _, m := range clients {
 		wantForgotten(t, when, m)
@@ -394,9 +391,7 @@ func wantForgotten(t *testing.T, when string, m *Masters) {
 	m.mu.Lock()
 	names := len(m.names)
 	m.mu.Unlock()
-	if owners > 0 || names > 0 {
-		t.Errorf("%s: %d owners and %d names are remembered, want none", when, owners, names)
-	}
+	check.That(t, owners <= 0 && names <= 0, "%s: %d owners and %d names are remembered, want none", when, owners, names)
 }
 
 // calls returns how many scripts ran on all masters: one that goes with its source was not known before.

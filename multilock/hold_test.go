@@ -78,9 +78,7 @@ func TestJoin(t *testing.T) {
 				entryOf(a).wantAlive(t)
 				return
 			}
-			if !errors.Is(err, poll.ErrLost) || a.Count() != 0 || b.Count() != 0 {
-				t.Errorf("Join = %v with counts %d and %d, want ErrLost and neither held", err, a.Count(), b.Count())
-			}
+			check.That(t, errors.Is(err, poll.ErrLost) && a.Count() == 0 && b.Count() == 0, "Join = %v with counts %d and %d, want ErrLost and neither held", err, a.Count(), b.Count())
 		}))
 	}
 }

@@ -105,9 +105,7 @@ func TestKeptBesideARenewal(t *testing.T) {
 		unlock(t, hold)
 		next := fx.lock(t, watched("k"))
 		check.Err(t, "Extend of what was unlocked meanwhile", <-told, poll.ErrNotHeld)
-		if next.Owner() != hold.Owner() || next.Check() != nil {
-			t.Errorf("the next hold: %s, %v, want what %s has left", next.Owner(), next.Check(), hold.Owner())
-		}
+		check.That(t, next.Owner() == hold.Owner() && next.Check() == nil, "the next hold: %s, %v, want what %s has left", next.Owner(), next.Check(), hold.Owner())
 		time.Sleep(time.Second)
 		unlock(t, next)
 		fx.wantKept(t, next)
@@ -296,9 +294,8 @@ func TestCloseNamesAFew(t *testing.T) {
 		if !errors.Is(err, poll.ErrNoQuorum) || !ok || len(why.WrappedErrors()) != n {
 			t.Fatalf("Close = %v, want it to have %d holds that no quorum confirmed", err, n)
 		}
-		if text := err.Error(); len(text) > 2000 || !strings.HasSuffix(text, fmt.Sprintf("and %d more", n-maxNamed)) {
-			t.Errorf("Close says, in %d bytes: %s", len(text), text)
-		}
+		text := err.Error()
+		check.That(t, len(text) <= 2000 && strings.HasSuffix(text, fmt.Sprintf("and %d more", n-maxNamed)), "Close says, in %d bytes: %s", len(text), text)
 	})(t)
 }
 
@@ -375,7 +372,5 @@ func TestKeepsSoMany(t *testing.T) {
 
 // TestRangeIsThatOfScripts: a client that keeps a lock counts as many fencing tokens as masters leave it.
 func TestRangeIsThatOfScripts(t *testing.T) {
-	if attempt.Range != script.TokenRange {
-		t.Errorf("the machine counts %d fencing tokens, and scripts %d", attempt.Range, script.TokenRange)
-	}
+	check.That(t, attempt.Range == script.TokenRange, "the machine counts %d fencing tokens, and scripts %d", attempt.Range, script.TokenRange)
 }

@@ -55,9 +55,7 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 		first.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
 		check.Equal(t, fx.calls()-before, 3, "script calls, one on each master")
 		for i, q := range fx.queues() {
-			if q == "" || q == owners[i] || strings.Contains(q, ",") {
-				t.Errorf("queue of m%d = %q after %q, want the next caller", i+1, q, owners[i])
-			}
+			check.That(t, q != "" && q != owners[i] && !strings.Contains(q, ","), "queue of m%d = %q after %q, want the next caller", i+1, q, owners[i])
 		}
 		second.wantWaiting(t, "behind the holder")
 	})(t)
@@ -80,9 +78,7 @@ func TestTheNextCallerAsksAMasterThatIsBack(t *testing.T) {
 		check.Equal(t, fx.queues()[2], "", "who waits at the master that is back")
 		first.cancel()
 		synctest.Wait()
-		if fx.queues()[2] == "" {
-			t.Error("nobody waits at the master that is back, want the next caller")
-		}
+		check.That(t, fx.queues()[2] != "", "nobody waits at the master that is back, want the next caller")
 	})(t)
 }
 
@@ -181,15 +177,12 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 		c := begin(t, fx.m, patient("k"))
 		time.Sleep(time.Second)
 		for i, q := range fx.queues() {
-			if !strings.HasPrefix(q, fx.m.owners.client) {
-				t.Errorf("queue of m%d = %q, want the caller", i+1, q)
-			}
+			check.That(t, strings.HasPrefix(q, fx.m.owners.client), "queue of m%d = %q, want the caller", i+1, q)
 		}
 		before := fx.calls()
 		time.Sleep(5 * time.Second)
-		if got := fx.calls() - before; got < 3*(4+1) || got > 3*(5+1) {
-			t.Errorf("%d script calls in 5s, want one a second on each master, and a renewal", got)
-		}
+		got := fx.calls() - before
+		check.That(t, got >= 3*(4+1) && got <= 3*(5+1), "%d script calls in 5s, want one a second on each master, and a renewal", got)
 		c.cancel()
 		c.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
 		check.Says(t, c.err, "taken by another owner: held by another caller of this client", "Lock")

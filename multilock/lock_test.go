@@ -38,9 +38,8 @@ func TestMastersThatHaveTheToken(t *testing.T) {
 		d.owner = d.newOwnerLocked()
 		raise := attempt.Round{Number: 2, Command: attempt.Raise, Token: 9}
 		d.roundLocked(&attempt.Effects{Send: 0b110, Round: raise}, true, message{})
-		if yes, _, _ := d.raise.ballot.Tally(); yes != 1 || len(d.out.messages) != 1 {
-			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(d.out.messages))
-		}
+		yes, _, _ := d.raise.ballot.Tally()
+		check.That(t, yes == 1 && len(d.out.messages) == 1, "%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(d.out.messages))
 		d.m.owners.forget(d.owner.ID)
 	})(t)
 }
@@ -74,9 +73,8 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 			synctest.Wait()
 			tt.cut(fx, m, c)
 			c.wantError(t, "at once", tt.want...)
-			if took := time.Since(c.at); took > 0 || !strings.HasSuffix(c.err.Error(), tt.text) {
-				t.Errorf("Lock = %v, %v ago, want it at once, and %q", c.err, took, tt.text)
-			}
+			took := time.Since(c.at)
+			check.That(t, took <= 0 && strings.HasSuffix(c.err.Error(), tt.text), "Lock = %v, %v ago, want it at once, and %q", c.err, took, tt.text)
 			fx.each((*redlocktest.Master).Thaw)
 			time.Sleep(time.Second)
 			fx.wantHolders(t, "k", "x y -")

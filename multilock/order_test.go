@@ -156,9 +156,8 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			synctest.Wait()
 			// The first master holds up the one who sends: the others are sent nothing ahead of it.
 			for i, g := range gates {
-				if call := g.passed()[before[i]]; !strings.Contains(call, hold.Owner()) {
-					t.Errorf("at master %d it has left the queue before it was entered: %q", i, call)
-				}
+				call := g.passed()[before[i]]
+				check.That(t, strings.Contains(call, hold.Owner()), "at master %d it has left the queue before it was entered: %q", i, call)
 			}
 			return m
 		},

@@ -24,13 +24,9 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 			t.Helper()
 			synctest.Wait()
 			lines := fx.log.Lines(message)
-			if len(lines) < least || len(lines) > most {
-				t.Errorf("%d lines say %q, want %d to %d:\n%s", len(lines), message, least, most, strings.Join(lines, ""))
-			}
+			check.That(t, len(lines) >= least && len(lines) <= most, "%d lines say %q, want %d to %d:\n%s", len(lines), message, least, most, strings.Join(lines, ""))
 			for _, line := range lines {
-				if !strings.Contains(line, says) {
-					t.Errorf("the log has %q, want %q in it", line, says)
-				}
+				check.That(t, strings.Contains(line, says), "the log has %q, want %q in it", line, says)
 			}
 		}
 		for i := range holds {
@@ -75,9 +71,8 @@ func TestAnOutageIsWaitedFor(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		scripts := func() int64 { return fx.Master(2).Calls("EVAL") + fx.Master(2).Calls("EVALSHA") }
 		asked := scripts()
-		if _, err := m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrNoQuorum) || scripts() != asked {
-			t.Errorf("a try = %v, and %d scripts ran; want ErrNoQuorum, and none", err, scripts()-asked)
-		}
+		_, err := m.Lock(t.Context(), request("k"))
+		check.That(t, errors.Is(err, poll.ErrNoQuorum) && scripts() == asked, "a try = %v, and %d scripts ran; want ErrNoQuorum, and none", err, scripts()-asked)
 		for i := range callers {
 			begin(t, m, patient(fmt.Sprint(i)))
 		}
@@ -98,9 +93,8 @@ func TestNoOutageOfWhatHasEnded(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 		hold.end(attempt.End, poll.ErrNotHeld)
 		time.Sleep(time.Second)
-		if lines := fx.log.Lines("renewal failed"); len(lines) > 0 || len(fx.m.unrenewed.lacks) > 0 {
-			t.Errorf("the log has %q, and %d holds are remembered; want nothing", lines, len(fx.m.unrenewed.lacks))
-		}
+		lines := fx.log.Lines("renewal failed")
+		check.That(t, len(lines) == 0 && len(fx.m.unrenewed.lacks) == 0, "the log has %q, and %d holds are remembered; want nothing", lines, len(fx.m.unrenewed.lacks))
 		fx.each((*redlocktest.Master).Thaw)
 	})(t)
 }

@@ -40,9 +40,8 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 		time.Sleep(lingers + time.Second)
 		fx.m.mu.Lock()
 		defer fx.m.mu.Unlock()
-		if got := fx.Master(0).Calls("UNSUBSCRIBE") - unsubscribed; len(fx.m.semaphores) != 0 || got != 1 {
-			t.Errorf("%d semaphores are known, and %d channels were left; want none, and one", len(fx.m.semaphores), got)
-		}
+		got := fx.Master(0).Calls("UNSUBSCRIBE") - unsubscribed
+		check.That(t, len(fx.m.semaphores) == 0 && got == 1, "%d semaphores are known, and %d channels were left; want none, and one", len(fx.m.semaphores), got)
 	})(t)
 }
 
@@ -85,15 +84,12 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 		all := []*waiter{fx.stander(2), fx.stander(2)}
 		s := all[0].semaphore
 		all[1].stands = []*driver{{slot: 1}}
-		if s.hintLocked(1); all[0].hint >= 0 {
-			t.Error("a caller is to go where another one stands")
-		}
+		s.hintLocked(1)
+		check.That(t, all[0].hint < 0, "a caller is to go where another one stands")
 		all[1].stands = nil
 		s.hintLocked(1)
 		all[0].leaveAll()
-		if all[1].hint != 1 || len(all[1].told) != 1 {
-			t.Errorf("the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].told))
-		}
+		check.That(t, all[1].hint == 1 && len(all[1].told) == 1, "the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].told))
 		all[1].leaveAll()
 	})(t)
 }
@@ -189,9 +185,8 @@ func TestACrowdedSlotIsLeft(t *testing.T) {
 		p.goTo(1, true)
 		p.semaphore.crowd(permits, 0)
 		p.choose(false)
-		if at := p.at(); !slices.Equal(at, []int{1, 2}) {
-			t.Errorf("it stands at slots %d, want 1 and 2", at)
-		}
+		at := p.at()
+		check.That(t, slices.Equal(at, []int{1, 2}), "it stands at slots %d, want 1 and 2", at)
 	})(t)
 }
 
@@ -235,9 +230,8 @@ func TestNobodyHasTheSemaphore(t *testing.T) {
 		c := begin(t, fx.m, permit(1))
 		c.cancel()
 		c.wantError(t, "when it leaves", poll.ErrTaken)
-		if why, ok := errors.AsType[*poll.MajorityError](c.err); !ok || why.Holder != "" {
-			t.Errorf("Lock = %v, with holder %q, want none", c.err, why.Holder)
-		}
+		why, ok := errors.AsType[*poll.MajorityError](c.err)
+		check.That(t, ok && why.Holder == "", "Lock = %v, with holder %q, want none", c.err, why.Holder)
 	})(t)
 }
 
@@ -255,9 +249,8 @@ func TestTheReasonOfThoseInFront(t *testing.T) {
 			second := begin(t, fx.m, req)
 			time.Sleep(time.Second)
 			second.cancel()
-			if second.wantError(t, "it gives up", context.Canceled, poll.ErrNoQuorum); errors.Is(second.err, poll.ErrTaken) {
-				t.Errorf("Lock = %v, want no word of others", second.err)
-			}
+			second.wantError(t, "it gives up", context.Canceled, poll.ErrNoQuorum)
+			check.That(t, !errors.Is(second.err, poll.ErrTaken), "Lock = %v, want no word of others", second.err)
 		}))
 	}
 }

@@ -54,9 +54,7 @@ func TestSlots(t *testing.T) {
 		{"next", []int{five.next(4, 3, []int{3, 0})}, []int{1}},
 		{"next, of all", []int{five.next(2, 1, []int{1, 0})}, []int{-1}},
 	} {
-		if !slices.Equal(tt.got, tt.want) {
-			t.Errorf("%s: %d, want %d", tt.what, tt.got, tt.want)
-		}
+		check.That(t, slices.Equal(tt.got, tt.want), "%s: %d, want %d", tt.what, tt.got, tt.want)
 	}
 	for _, tt := range []struct {
 		what   string
@@ -72,9 +70,7 @@ func TestSlots(t *testing.T) {
 	} {
 		check.Equal(t, tt.s.settled(tt.others), tt.want, "settled, %s", tt.what)
 	}
-	if !five.crowded(1, 4) || five.crowded(0, 2) {
-		t.Error("a slot is crowded where another has two fewer, and not where it has as many")
-	}
+	check.That(t, five.crowded(1, 4) && !five.crowded(0, 2), "a slot is crowded where another has two fewer, and not where it has as many")
 	five.stand(4)
 	check.Equal(t, five.freeOne(5, 0, nil), -1, "free for others of the client, one of which has gone to the slot")
 }
@@ -112,8 +108,6 @@ func TestSomeFollow(t *testing.T) {
 				follow++
 			}
 		}
-		if follow < want*9/10 || follow > want*11/10+1 {
-			t.Errorf("of a thousand of %d waiters %d follow, want some %d", waiters, follow, want)
-		}
+		check.That(t, follow >= want*9/10 && follow <= want*11/10+1, "of a thousand of %d waiters %d follow, want some %d", waiters, follow, want)
 	}
 }

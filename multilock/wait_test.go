@@ -63,9 +63,8 @@ func TestReasonsOfOthers(t *testing.T) {
 		synctest.Wait()
 		second.cancel()
 		synctest.Wait()
-		if why, ok := errors.AsType[*poll.MajorityError](second.err); !ok || why.Holder != held.Owner() {
-			t.Errorf("behind one that left = %v, want it to name %s", second.err, held.Owner())
-		}
+		why, ok := errors.AsType[*poll.MajorityError](second.err)
+		check.That(t, ok && why.Holder == held.Owner(), "behind one that left = %v, want it to name %s", second.err, held.Owner())
 		fx.each((*redlocktest.Master).Freeze)
 		time.Sleep(time.Second)
 		third.cancel()

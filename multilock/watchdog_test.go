@@ -64,9 +64,8 @@ func TestRenewalsForSeveralLeases(t *testing.T) {
 		check.Equal(t, fx.Master(0).Calls("EVALSHA")-before, 2, "script calls for %d holds of two leases", 2*n)
 		time.Sleep(5 * lease)
 		for _, h := range fx.m.holds() {
-			if left, most := h.Remaining(), h.d.state.Lease; left < most/2 || left > most {
-				t.Errorf("%q is valid for %v, want half of %v to all of it", h.Name(), left, most)
-			}
+			left, most := h.Remaining(), h.d.state.Lease
+			check.That(t, left >= most/2 && left <= most, "%q is valid for %v, want half of %v to all of it", h.Name(), left, most)
 		}
 	})(t)
 }
@@ -142,9 +141,7 @@ func TestSuspend(t *testing.T) {
 		entryOf(fixed).wantAlive(t)
 		rest(suspendWatch)
 		entryOf(fixed).wantEnded(t, poll.ErrLost)
-		if !goesOn.Until().After(until) {
-			t.Error("a hold that outlasted the suspend was not renewed, though its timer stood still")
-		}
+		check.That(t, goesOn.Until().After(until), "a hold that outlasted the suspend was not renewed, though its timer stood still")
 		unlock(t, goesOn)
 		fx.wantNothing(t, "then", fx.m)
 	})(t)

@@ -54,9 +54,7 @@ func TestStories(t *testing.T) {
 		}
 	}
 	for _, a := range Arrows {
-		if !took[Arrow{From: a.From, To: a.To}] {
-			t.Errorf("no story goes from %v to %v (%s)", a.From, a.To, a.Why)
-		}
+		check.That(t, took[Arrow{From: a.From, To: a.To}], "no story goes from %v to %v (%s)", a.From, a.To, a.Why)
 	}
 }
 

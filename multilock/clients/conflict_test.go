@@ -46,15 +46,12 @@ func TestWhatARestartExplains(t *testing.T) {
 					}
 					d.toldLocked(0, script.Answer{Outcome: script.Done, Reply: reply}, own, now)
 					d.compareLocked(now)
-					if !d.standing.Established(now) {
-						t.Error("the client is established no more")
-					}
+					check.That(t, d.standing.Established(now), "the client is established no more")
 					time.Sleep(18 * time.Second)
 				}
 				d.sets.mu.Unlock()
-				if got := strings.Count(log.String(), "conflict"); got != tt.want {
-					t.Errorf("the log has %d messages, want %d:\n%s", got, tt.want, log)
-				}
+				got := strings.Count(log.String(), "conflict")
+				check.That(t, got == tt.want, "the log has %d messages, want %d:\n%s", got, tt.want, log)
 			})
 		})
 	}
@@ -65,9 +62,8 @@ func TestALookEstablishesNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, _ := directoryOf(t, redlocktest.Start(t, 3))
 		d.id.Record.Name, d.by = "test", "x"
-		if next := d.heard(d.hear(t.Context(), terms.Look, t.Context()), false); next != terms.Stay || d.Admitted() {
-			t.Errorf("after a look, the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
-		}
+		next := d.heard(d.hear(t.Context(), terms.Look, t.Context()), false)
+		check.That(t, next == terms.Stay && !d.Admitted(), "after a look, the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
 	})
 }
 
@@ -83,9 +79,8 @@ func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 		d.Retract()
 		d.heard(r, false)
 		synctest.Wait()
-		if keys := fleet.Master(0).Keys(); len(keys) > 0 {
-			t.Errorf("a master has %q, want nothing", keys)
-		}
+		keys := fleet.Master(0).Keys()
+		check.That(t, len(keys) == 0, "a master has %q, want nothing", keys)
 	})
 }
 
@@ -106,9 +101,7 @@ func TestAFirstLookIsAsPatientAsTheProcessIsAwake(t *testing.T) {
 		admitted := make(chan error, 1)
 		go func() { admitted <- d.Admit(t.Context(), "lock", "a") }()
 		time.Sleep(longestReturn * 3 / 2)
-		if d.Admitted() {
-			t.Error("it has looked without the last master")
-		}
+		check.That(t, !d.Admitted(), "it has looked without the last master")
 		select {
 		case f := <-end:
 			f()
@@ -134,9 +127,7 @@ func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		check.OK(t, all[0].Admit(t.Context(), "lock", "b"))
-		if all[1].Admitted() {
-			t.Error("the look at its masters has established it again")
-		}
+		check.That(t, !all[1].Admitted(), "the look at its masters has established it again")
 	})
 }
 
@@ -146,12 +137,9 @@ func TestTheCacheIsBounded(t *testing.T) {
 	for i := range 3 * maxKnown {
 		c.mayAsk(fmt.Sprint(i))
 	}
-	if n := len(c.asked); n == 0 || n > maxKnown {
-		t.Errorf("%d of %d are kept, want %d at most", n, 3*maxKnown, maxKnown)
-	}
-	if c.mayAsk(fmt.Sprint(3*maxKnown - 1)) {
-		t.Error("what was asked for last is asked for again at once")
-	}
+	n := len(c.asked)
+	check.That(t, n != 0 && n <= maxKnown, "%d of %d are kept, want %d at most", n, 3*maxKnown, maxKnown)
+	check.That(t, !c.mayAsk(fmt.Sprint(3*maxKnown-1)), "what was asked for last is asked for again at once")
 }
 
 // directoryOf makes the directory of a client of masters in memory, and its log.

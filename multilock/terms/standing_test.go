@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 )
 
@@ -327,8 +328,7 @@ func TestTermIsThatOfAMajority(t *testing.T) {
 		for i, k := range order {
 			s.Kept(i, begin.Add(time.Duration(k)*apart), begin.Add(3*apart))
 		}
-		if got := s.Until().Sub(begin); got != apart+Term(lease) {
-			t.Errorf("%v: established for %v, want %v", order, got, apart+Term(lease))
-		}
+		got := s.Until().Sub(begin)
+		check.That(t, got == apart+Term(lease), "%v: established for %v, want %v", order, got, apart+Term(lease))
 	}
 }

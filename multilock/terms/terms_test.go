@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/check"
 )
 
 // termsOf returns the terms of a client of masters: each is its run id and perhaps, behind a slash, its
@@ -103,9 +105,8 @@ func TestCommon(t *testing.T) {
 	}
 	for range 3000 {
 		a, b := draw(), draw()
-		if got, want := common(a.Masters, b.Masters, maySame), mostCommon(a.Masters, b.Masters); got != want {
-			t.Errorf("%+v and %+v have %d in common, want %d", a.Masters, b.Masters, got, want)
-		}
+		got, want := common(a.Masters, b.Masters, maySame), mostCommon(a.Masters, b.Masters)
+		check.That(t, got == want, "%+v and %+v have %d in common, want %d", a.Masters, b.Masters, got, want)
 	}
 }
 
@@ -177,8 +178,7 @@ func TestSetsElsewhere(t *testing.T) {
 		{"the ID stands for others", set("y", "d e f", "x", "g h i"), ErrOverlap},
 		{"and for one fewer", set("y", "d e f", "x", "a b"), nil},
 	} {
-		if err := Conflict(own, tt.other); err != tt.want {
-			t.Errorf("%s: Conflict = %v, want %v", tt.what, err, tt.want)
-		}
+		err := Conflict(own, tt.other)
+		check.That(t, err == tt.want, "%s: Conflict = %v, want %v", tt.what, err, tt.want)
 	}
 }
