@@ -107,9 +107,8 @@ func (p *setting) expectFree(t *testing.T) {
 // expectOwn wants an error that says nothing of the masters.
 func expectOwn(t *testing.T, call string, err error) {
 	t.Helper()
-	if _, asked := errors.AsType[*redlock.MajorityError](err); err == nil || asked {
-		t.Errorf("%s = %v, want an error of its own", call, err)
-	}
+	_, asked := errors.AsType[*redlock.MajorityError](err)
+	check.That(t, err != nil && !asked, "%s = %v, want an error of its own", call, err)
 }
 
 var cases = map[string]func(*testing.T, *setting){
@@ -176,9 +175,8 @@ var cases = map[string]func(*testing.T, *setting){
 			return w.at
 		})
 		rest(time.Second)
-		if left := w.hold.Remaining(); left < 20*time.Second || w.hold.Token() <= hold.Token() {
-			t.Errorf("Remaining, Token = %v, %d after %d, want a full lease and a larger token", left, w.hold.Token(), hold.Token())
-		}
+		left := w.hold.Remaining()
+		check.That(t, left >= 20*time.Second && w.hold.Token() > hold.Token(), "Remaining, Token = %v, %d after %d, want a full lease and a larger token", left, w.hold.Token(), hold.Token())
 		costs("Unlock", func() time.Time { unlock(t, w.hold); return time.Now() })
 		p.expectFree(t)
 	},
@@ -259,9 +257,7 @@ var cases = map[string]func(*testing.T, *setting){
 		start, left := time.Now(), hold.Remaining()
 		expectEnd(t, hold, start, left, redlock.ErrLost)
 		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNoQuorum)
-		if hold.Remaining() != 0 || hold.Count() != 0 {
-			t.Errorf("Remaining, Count = %v, %d, want none", hold.Remaining(), hold.Count())
-		}
+		check.That(t, hold.Remaining() == 0 && hold.Count() == 0, "Remaining, Count = %v, %d, want none", hold.Remaining(), hold.Count())
 		expect(t, "Extend", hold.Extend(t.Context(), lease), redlock.ErrLost)
 		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
 		expect(t, "second Unlock", hold.Unlock(t.Context()), redlock.ErrNotHeld)
@@ -375,9 +371,7 @@ var cases = map[string]func(*testing.T, *setting){
 		if hold.Remaining() != 0 || hold.Count() != 0 || !hold.Until().Equal(end) {
 			t.Errorf("Remaining, Count, Until = %v, %d, %v after Unlock at %v", hold.Remaining(), hold.Count(), hold.Until(), end)
 		}
-		if hold.Name() != "a" || hold.Token() != token || hold.Owner() == "" {
-			t.Error("Name, Token or Owner are gone after Unlock")
-		}
+		check.That(t, hold.Name() == "a" && hold.Token() == token && hold.Owner() != "", "Name, Token or Owner are gone after Unlock")
 	},
 	"has a token above those before": func(t *testing.T, p *setting) {
 		last, owners := int64(0), map[string]bool{}
@@ -386,9 +380,7 @@ var cases = map[string]func(*testing.T, *setting){
 			if hold.Token() < last || hold.Token() == last && p.one.kind != "reader" {
 				t.Errorf("Token = %d after %d", hold.Token(), last)
 			}
-			if owners[hold.Owner()] {
-				t.Errorf("Owner = %q for the second time", hold.Owner())
-			}
+			check.That(t, !owners[hold.Owner()], "Owner = %q for the second time", hold.Owner())
 			last, owners[hold.Owner()] = hold.Token(), true
 			unlock(t, hold)
 			synctest.Wait()
@@ -426,9 +418,7 @@ var cases = map[string]func(*testing.T, *setting){
 		oops := errors.New("oops")
 		expect(t, "Do", p.one.do(t.Context(), func(ctx context.Context) error {
 			expect(t, "a try beside it", second(p.other.beside(t.Context())), redlock.ErrTaken)
-			if redlock.Token(ctx) == 0 {
-				t.Error("no Token in Do")
-			}
+			check.That(t, redlock.Token(ctx) != 0, "no Token in Do")
 			return nil
 		}))
 		p.expectFree(t)
@@ -450,9 +440,8 @@ var cases = map[string]func(*testing.T, *setting){
 			}
 			return context.Cause(ctx)
 		})
-		if took := time.Since(start); err != oops || took != time.Minute {
-			t.Errorf("Do = %v after %v, want %v after a minute", err, took, oops)
-		}
+		took := time.Since(start)
+		check.That(t, err == oops && took == time.Minute, "Do = %v after %v, want %v after a minute", err, took, oops)
 		p.expectFree(t)
 	},
 	"is lost in Do": func(t *testing.T, p *setting) {
@@ -572,9 +561,7 @@ var cases = map[string]func(*testing.T, *setting){
 		for range 2 {
 			expect(t, "Downgrade", hold.Downgrade(t.Context()))
 			for _, h := range []*redlock.Hold{hold, inner} {
-				if !h.Shared() || h.Token() != token || h.Count() != 2 {
-					t.Errorf("Shared, Token, Count = %v, %d, %d, want true, %d and 2", h.Shared(), h.Token(), h.Count(), token)
-				}
+				check.That(t, h.Shared() && h.Token() == token && h.Count() == 2, "Shared, Token, Count = %v, %d, %d, want true, %d and 2", h.Shared(), h.Token(), h.Count(), token)
 			}
 		}
 		rest(10 * time.Millisecond)

@@ -62,9 +62,8 @@ func TestClientRecord(t *testing.T) {
 		if i.Holds != 2 || i.Waits != 1 || len(i.Terms.Masters) != 3 || i.At != 3 || i.Seen < 0 || i.Seen > 19*time.Second {
 			t.Errorf("record: %+v, want 2 holds, 1 waiting, 3 masters and 3 that know it, and seen within 19 s", i)
 		}
-		if text := i.Terms.String(); strings.Count(text, "run ") != 3 || i.Terms.Lease != 30*time.Second || i.Terms.Guard != 0 {
-			t.Errorf("record: terms %+v, want three masters, leases of 30 s and no guard", i.Terms)
-		}
+		text := i.Terms.String()
+		check.That(t, strings.Count(text, "run ") == 3 && i.Terms.Lease == 30*time.Second && i.Terms.Guard == 0, "record: terms %+v, want three masters, leases of 30 s and no guard", i.Terms)
 		check.Equal(t, i.String(), fmt.Sprintf("orders-api on %s (pid %d)", host, os.Getpid()), "String")
 		cancel()
 		unlock(t, hold)
@@ -149,9 +148,8 @@ func TestNamesHoldNobodyUp(t *testing.T) {
 			ctx := within(t, t.Context(), tt.limit)
 			start := time.Now()
 			_, err := c.TryLock(ctx, "a")
-			if took := time.Since(start); took < tt.took || took > tt.took+time.Millisecond {
-				t.Errorf("it took %v, want %v", took, tt.took)
-			}
+			took := time.Since(start)
+			check.That(t, took >= tt.took && took <= tt.took+time.Millisecond, "it took %v, want %v", took, tt.took)
 			expect(t, "TryLock", err, tt.want)
 			if tt.want == redlock.ErrTaken {
 				expectNot(t, "TryLock", err, context.DeadlineExceeded)
@@ -183,9 +181,8 @@ func TestOperatorsWaitForNames(t *testing.T) {
 				m.Delay(time.Millisecond)
 			})
 			fleet.Master(2).Delay(100 * time.Millisecond)
-			if who, err := client(t, c); err != nil || who == nil || who.Name != "orders-api" {
-				t.Errorf("it is held by %v, %v; want orders-api", who, err)
-			}
+			who, err := client(t, c)
+			check.That(t, err == nil && who != nil && who.Name == "orders-api", "it is held by %v, %v; want orders-api", who, err)
 		}))
 	}
 }
@@ -203,9 +200,8 @@ func TestNamesCostLittleLong(t *testing.T) {
 				expect(t, "TryLock", second(c.TryLock(t.Context(), "a")), redlock.ErrTaken)
 				time.Sleep(100 * time.Millisecond)
 			}
-			if n := fleet.Master(0).Calls("GETRANGE") - before; n < lookUps-1 || n > lookUps || n == 0 {
-				t.Errorf("600 tries in a minute looked up the holder %d times, want %d", n, lookUps)
-			}
+			n := fleet.Master(0).Calls("GETRANGE") - before
+			check.That(t, n >= lookUps-1 && n <= lookUps && n != 0, "600 tries in a minute looked up the holder %d times, want %d", n, lookUps)
 		}))
 	}
 }

@@ -31,9 +31,7 @@ func TestConfigurationPage(t *testing.T) {
 	long, err := redlock.Config{Masters: []string{"m1"}, Lease: time.Hour}.WithDefaults()
 	check.OK(t, err)
 	says := func(field string, is bool, want string) {
-		if !is || defaults[field] != want {
-			t.Errorf("the default of %s is %q on the page, want %q; New uses %+v", field, defaults[field], want, cfg)
-		}
+		check.That(t, is && defaults[field] == want, "the default of %s is %q on the page, want %q; New uses %+v", field, defaults[field], want, cfg)
 	}
 	says("Lease", true, strings.Replace(cfg.Lease.String(), "s", " s", 1))
 	says("MaxLease", cfg.MaxLease == cfg.Lease, "`Lease`")
@@ -43,9 +41,8 @@ func TestConfigurationPage(t *testing.T) {
 	says("Keep", cfg.Keep == 0, "0")
 	says("NoRecord", !cfg.NoRecord, "false")
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[redlock.Config]()) {
-		if _, ok := defaults[field.Name]; !ok {
-			t.Errorf("docs/configuration.md does not have %s", field.Name)
-		}
+		_, ok := defaults[field.Name]
+		check.That(t, ok, "docs/configuration.md does not have %s", field.Name)
 		delete(defaults, field.Name)
 	}
 	for name := range defaults {
@@ -70,7 +67,6 @@ func TestErrorsPage(t *testing.T) {
 		}
 		return true
 	})
-	if want := slices.Sorted(maps.Keys(errs)); !slices.Equal(slices.Sorted(slices.Values(rows)), want) || len(want) < 10 {
-		t.Errorf("docs/guide.md has a row for each of %q, want %q", rows, want)
-	}
+	want := slices.Sorted(maps.Keys(errs))
+	check.That(t, slices.Equal(slices.Sorted(slices.Values(rows)), want) && len(want) >= 10, "docs/guide.md has a row for each of %q, want %q", rows, want)
 }

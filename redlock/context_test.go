@@ -69,9 +69,7 @@ func TestWhatAContextTells(t *testing.T) {
 		inner := lock(t, below, c, "b")
 		one := acquire(t, c, "gpu", 2)
 		two := lock(t, one.Context(), c, "gpu", redlock.Permits(2))
-		if one.Slot() == two.Slot() || inner.Token() == outer.Token() {
-			t.Errorf("slots %d and %d, tokens %d and %d; want others", one.Slot(), two.Slot(), outer.Token(), inner.Token())
-		}
+		check.That(t, one.Slot() != two.Slot() && inner.Token() != outer.Token(), "slots %d and %d, tokens %d and %d; want others", one.Slot(), two.Slot(), outer.Token(), inner.Token())
 		underOne, underTwo := lock(t, one.Context(), c, "c"), lock(t, two.Context(), c, "d")
 		for _, tt := range []struct {
 			what   string
@@ -98,9 +96,8 @@ func TestWhatAContextTells(t *testing.T) {
 			if tt.permit != nil {
 				slot = tt.permit.Slot()
 			}
-			if got, ok := redlock.PermitSlot(tt.ctx); got != slot || ok != (tt.permit != nil) {
-				t.Errorf("PermitSlot of %s = %d, %v, want %d", tt.what, got, ok, slot)
-			}
+			got, ok := redlock.PermitSlot(tt.ctx)
+			check.That(t, got == slot && ok == (tt.permit != nil), "PermitSlot of %s = %d, %v, want %d", tt.what, got, ok, slot)
 		}
 	})(t)
 }

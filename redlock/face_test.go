@@ -39,9 +39,7 @@ func TestFaceIsSmall(t *testing.T) {
 	functions := len(pkg.Funcs)
 	for _, one := range pkg.Types {
 		functions += len(one.Funcs) + len(one.Methods)
-		if one.Doc == "" {
-			t.Errorf("type %s has no comment", one.Name)
-		}
+		check.That(t, one.Doc != "", "type %s has no comment", one.Name)
 	}
 	if functions > 45 || functions < 30 || len(pkg.Types) > 18 {
 		t.Errorf("%d exported functions and methods, %d types; want at most 45 and 18 (below 30, this test counts in the wrong way)", functions, len(pkg.Types))
@@ -68,15 +66,11 @@ func TestZeroValues(t *testing.T) {
 	} {
 		check.Says(t, err, "the Hold was not returned by Lock", "%s of a zero Hold", call)
 	}
-	if h.Token() != 0 || h.Count() != 0 || h.Remaining() != 0 || h.Name() != "" || !h.Until().IsZero() || h.Shared() || h.Slot() != 0 {
-		t.Error("a zero Hold says that it holds something")
-	}
+	check.That(t, h.Token() == 0 && h.Count() == 0 && h.Remaining() == 0 && h.Name() == "" && h.Until().IsZero() && !h.Shared() && h.Slot() == 0, "a zero Hold says that it holds something")
 	var holds redlock.Holds
 	check.Says(t, holds.Unlock(ctx), "the Hold was not returned by Lock", "Unlock of zero Holds")
 	check.Says(t, context.Cause(holds.Context()), "the Hold was not returned by Lock", "Context of zero Holds")
-	if len(holds.Names()) != 0 || holds.Hold("a") != nil || holds.Remaining() != 0 {
-		t.Error("zero Holds say that they hold something")
-	}
+	check.That(t, len(holds.Names()) == 0 && holds.Hold("a") == nil && holds.Remaining() == 0, "zero Holds say that they hold something")
 }
 
 // Errors in events, causes and results are those of package redlock, and the same one is known again.
@@ -98,9 +92,7 @@ func TestErrorsAreOfThisPackage(t *testing.T) {
 		synctest.Wait()
 		for what, err := range map[string]error{"the cause": cause, "HoldEnded": ended, "CallDone": done, "TryLock": err} {
 			why, ok := errors.AsType[*redlock.MajorityError](err)
-			if !ok || why.Name != "a" || why.Of != 3 || why.Need != 2 || why.Client != nil || why.Error() == "" {
-				t.Errorf("%s is %#v, want a MajorityError of a", what, err)
-			}
+			check.That(t, ok && why.Name == "a" && why.Of == 3 && why.Need == 2 && why.Client == nil && why.Error() != "", "%s is %#v, want a MajorityError of a", what, err)
 		}
 		if why, _ := errors.AsType[*redlock.MajorityError](err); why == nil || why.Holder != another || why.FreeAfter <= 0 || why.Split || why.Hopeless {
 			t.Errorf("TryLock = %+v, want it taken by %s", why, another)
@@ -139,9 +131,8 @@ func TestConflictsAreOfThisPackage(t *testing.T) {
 			if _, conflict := why.Own.Compare(why.Other); why.Own.Lease != 5*time.Minute || why.Other.Guard != lease || conflict != why.Reason {
 				t.Errorf("%s has %+v and %+v, want leases of 5m and a guard of %v", what, why.Own, why.Other, lease)
 			}
-			if text := (&redlock.ConflictError{Reason: why.Reason, Own: why.Own, Other: why.Other, Client: why.Client, Master: why.Master, Refused: true}).Error(); text != why.Error() || !strings.Contains(err.Error(), strings.TrimPrefix(text, "redlock: ")) {
-				t.Errorf("%s says %q, and one of the same fields %q", what, err, text)
-			}
+			text := (&redlock.ConflictError{Reason: why.Reason, Own: why.Own, Other: why.Other, Client: why.Client, Master: why.Master, Refused: true}).Error()
+			check.That(t, text == why.Error() && strings.Contains(err.Error(), strings.TrimPrefix(text, "redlock: ")), "%s says %q, and one of the same fields %q", what, err, text)
 		}
 		if why := new(redlock.ConflictError); why.Error() == "" || why.Unwrap() != nil {
 			t.Errorf("a zero ConflictError says %q and wraps %v", why, why.Unwrap())

@@ -75,9 +75,7 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		start := time.Now()
 		in := inspect(t, c, "a")
 		check.Equal(t, time.Since(start), nodeTimeout, "Inspect took")
-		if !in.Held || in.Masters[1].Err == nil || in.Masters[0].Err != nil {
-			t.Errorf("Inspect = %+v, want it held, and an error of the second master", in)
-		}
+		check.That(t, in.Held && in.Masters[1].Err != nil && in.Masters[0].Err == nil, "Inspect = %+v, want it held, and an error of the second master", in)
 
 		// One that is cut short says what it knows.
 		ctx := within(t, t.Context(), 10*time.Millisecond)
@@ -92,9 +90,7 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		fleet.Master(0).Kill()
 		in, err = redlockadmin.Of(c).Inspect(t.Context(), "a")
 		expect(t, "Inspect", err, redlock.ErrNoQuorum)
-		if in.Held || in.Masters[2].Holder == "" {
-			t.Errorf("Inspect = %+v, want it not held for sure, and what the third master says", in)
-		}
+		check.That(t, !in.Held && in.Masters[2].Holder != "", "Inspect = %+v, want it not held for sure, and what the third master says", in)
 		expect(t, "Inspect of a semaphore", second(redlockadmin.Of(c).InspectSemaphore(t.Context(), "s")), redlock.ErrNoQuorum)
 		expect(t, "Close", c.Close(), redlock.ErrNoQuorum)
 		expect(t, "Inspect of a closed client", second(redlockadmin.Of(c).Inspect(t.Context(), "a")), redlock.ErrClosed)
@@ -162,9 +158,7 @@ func TestInspectNames(t *testing.T) {
 			if i == nil {
 				return owner
 			}
-			if !strings.HasPrefix(owner, i.ID) {
-				t.Errorf("%s is said to be of %s", owner, i.ID)
-			}
+			check.That(t, strings.HasPrefix(owner, i.ID), "%s is said to be of %s", owner, i.ID)
 			return i.Name
 		}
 		readers := func(list []redlockadmin.Reader) (text string) {

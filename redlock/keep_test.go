@@ -29,9 +29,7 @@ func TestKeep(t *testing.T) {
 		first := lock(t, t.Context(), keeper, "a")
 		unlock(t, first)
 		synctest.Wait()
-		if first.Count() != 0 || first.Context().Err() == nil {
-			t.Errorf("after Unlock the hold count is %d and the context's error %v", first.Count(), first.Context().Err())
-		}
+		check.That(t, first.Count() == 0 && first.Context().Err() != nil, "after Unlock the hold count is %d and the context's error %v", first.Count(), first.Context().Err())
 		before, token := fleet.Master(0).Commands(), first.Token()
 		for range 100 {
 			hold := lock(t, t.Context(), keeper, "a")
@@ -109,17 +107,14 @@ func TestKeepEnds(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			time.Sleep(9*time.Second - time.Millisecond)
-			if fleet.Master(0).Holder("a") == "" {
-				t.Error("not kept for 10 s")
-			}
+			check.That(t, fleet.Master(0).Holder("a") != "", "not kept for 10 s")
 			time.Sleep(2 * time.Millisecond)
 		},
 		"by force": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 			unlock(t, lock(t, t.Context(), keeper, "a"))
 			time.Sleep(time.Second)
-			if freed, err := redlockadmin.Of(keeper).ForceUnlock(t.Context(), "a"); !freed || err != nil {
-				t.Errorf("ForceUnlock = %v, %v", freed, err)
-			}
+			freed, err := redlockadmin.Of(keeper).ForceUnlock(t.Context(), "a")
+			check.That(t, freed && err == nil, "ForceUnlock = %v, %v", freed, err)
 		},
 		"a fixed lease": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 			unlock(t, lock(t, t.Context(), keeper, "a"))
@@ -194,9 +189,7 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 		}
 		synctest.Wait()
 		check.Equal(t, scripts(fleet)-before, 0, "script calls")
-		if fleet.Master(0).Holder("a") == "" {
-			t.Error("it is not kept any more")
-		}
+		check.That(t, fleet.Master(0).Holder("a") != "", "it is not kept any more")
 	})(t)
 }
 

@@ -97,9 +97,7 @@ func TestLeadFails(t *testing.T) {
 			if i == 8 {
 				pause -= time.Minute
 			}
-			if pause < least || pause > 3*least {
-				t.Errorf("pause %d was %v, want %v to %v", i+1, pause, least, 3*least)
-			}
+			check.That(t, pause >= least && pause <= 3*least, "pause %d was %v, want %v to %v", i+1, pause, least, 3*least)
 		}
 		unlock(t, lock(t, t.Context(), other, "a"))
 
@@ -189,9 +187,7 @@ func TestLeadTakesOptions(t *testing.T) {
 			})
 		}
 		processes.Wait()
-		if most != 2 || terms < 4 {
-			t.Errorf("%d led at a time, %d times in 20 s; want 2, and each for 5 s", most, terms)
-		}
+		check.That(t, most == 2 && terms >= 4, "%d led at a time, %d times in 20 s; want 2, and each for 5 s", most, terms)
 		check.Says(t, c.Lead(t.Context(), "a", func(context.Context) error { return nil }, redlock.Shared()), "do not go together", "Lead of readers")
 		check.Says(t, second(c.Lock(t.Context(), "a", redlock.Shared(), redlock.Permits(2))), "do not go together", "Lock")
 	})(t)

@@ -177,9 +177,8 @@ func TestNoLeak(t *testing.T) {
 			func() { expect(t, "TryLockFor", second(c.TryLock(t.Context(), "a", redlock.Lease(lease)))) }()
 			w.leaks(t, 0)
 			rest(lease)
-			if got := w.Lines(lostWarning); len(got) != 1 || strings.Contains(got[0], "garbage") {
-				t.Errorf("the warnings of loss are %v, want one, without a word of garbage", got)
-			}
+			got := w.Lines(lostWarning)
+			check.That(t, len(got) == 1 && !strings.Contains(got[0], "garbage"), "the warnings of loss are %v, want one, without a word of garbage", got)
 		},
 	} {
 		t.Run(name, watched(redlock.Config{}, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {

@@ -153,7 +153,5 @@ func lieTo(t *testing.T, fleet *redlocktest.Fleet, l lie) {
 	time.Sleep(time.Minute) // for the liar to notice
 	all := log.Lines()
 	longest := slices.MaxFunc(append(all, ""), func(a, b string) int { return len(a) - len(b) })
-	if len(all) > 100 || len(longest) > 1000 {
-		t.Errorf("%d lines in the log, the longest of %d bytes: %.1000s", len(all), len(longest), longest)
-	}
+	check.That(t, len(all) <= 100 && len(longest) <= 1000, "%d lines in the log, the longest of %d bytes: %.1000s", len(all), len(longest), longest)
 }

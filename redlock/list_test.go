@@ -68,13 +68,11 @@ func TestList(t *testing.T) {
 		}
 		expectLines(t, "List", got, want)
 		for _, limit := range []int{math.MaxInt, math.MaxInt / 8} {
-			if all, err := listed(c, t.Context(), "orders:*", limit); err != nil || len(all.locks) != len(want) || all.more {
-				t.Errorf("List of up to %d has %d, more %v, %v; want all", limit, len(all.locks), all.more, err)
-			}
+			all, err := listed(c, t.Context(), "orders:*", limit)
+			check.That(t, err == nil && len(all.locks) == len(want) && !all.more, "List of up to %d has %d, more %v, %v; want all", limit, len(all.locks), all.more, err)
 		}
-		if first := list.locks[0]; first.Token == 0 || first.Remaining <= 20*time.Second || first.Remaining > lease {
-			t.Errorf("List has %+v, want a token, and what is left of a lease", first)
-		}
+		first := list.locks[0]
+		check.That(t, first.Token != 0 && first.Remaining > 20*time.Second && first.Remaining <= lease, "List has %+v, want a token, and what is left of a lease", first)
 	})(t)
 }
 
@@ -91,9 +89,8 @@ func TestListBesideADeadMaster(t *testing.T) {
 		for _, l := range list.locks {
 			got = append(got, fmt.Sprintf("%s %v %d", l.Name, l.Held, l.Masters))
 		}
-		if want := []string{"either false 1", "orders:1 true 2"}; err != nil || !slices.Equal(got, want) {
-			t.Errorf("List = %q, %v; want %q", got, err, want)
-		}
+		want := []string{"either false 1", "orders:1 true 2"}
+		check.That(t, err == nil && slices.Equal(got, want), "List = %q, %v; want %q", got, err, want)
 	})(t)
 }
 
@@ -149,12 +146,9 @@ func TestListTakesNoLongerThanTenLong(t *testing.T) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(200 * time.Millisecond) })
 		start := time.Now()
 		list, err := listed(c, t.Context(), "k*", 10_000)
-		if took := time.Since(start); took < 10*time.Second || took > 12*time.Second {
-			t.Errorf("List took %v, want 10 s and some round trips", took)
-		}
-		if err != nil || !list.more {
-			t.Errorf("List = %+v, %v; want some, and more", list, err)
-		}
+		took := time.Since(start)
+		check.That(t, took >= 10*time.Second && took <= 12*time.Second, "List took %v, want 10 s and some round trips", took)
+		check.That(t, err == nil && list.more, "List = %+v, %v; want some, and more", list, err)
 		ctx := within(t, t.Context(), time.Second)
 		expect(t, "List that is cut short", second(listed(c, ctx, "k*", 10)), context.DeadlineExceeded)
 	})(t)
@@ -171,23 +165,17 @@ func TestListOfSeveralSets(t *testing.T) {
 		unlock(t, lock(t, t.Context(), other, "w"))
 		time.Sleep(time.Minute)
 		all, err := listed(s, t.Context(), "*", 100)
-		if expect(t, "List", err); len(all.locks) != len(names) || all.more {
-			t.Errorf("List = %+v, want %q", all, names)
-		}
-		if !slices.IsSortedFunc(all.locks, func(a, b redlockadmin.Listed) int { return strings.Compare(a.Name, b.Name) }) {
-			t.Errorf("List = %+v, want it in order", all.locks)
-		}
+		expect(t, "List", err)
+		check.That(t, len(all.locks) == len(names) && !all.more, "List = %+v, want %q", all, names)
+		check.That(t, slices.IsSortedFunc(all.locks, func(a, b redlockadmin.Listed) int { return strings.Compare(a.Name, b.Name) }), "List = %+v, want it in order", all.locks)
 		some, err := listed(s, t.Context(), "*", 3)
-		if expect(t, "List", err); len(some.locks) != 3 || some.locks[2].Name != all.locks[2].Name || !some.more {
-			t.Errorf("List of 3 = %+v, want the first of %+v, and more", some, all)
-		}
+		expect(t, "List", err)
+		check.That(t, len(some.locks) == 3 && some.locks[2].Name == all.locks[2].Name && some.more, "List of 3 = %+v, want the first of %+v, and more", some, all)
 		clients, err := redlockadmin.Of(s).Clients(t.Context())
-		if expect(t, "Clients", err); len(clients) != 4 || clients[0].Name != "one" || clients[3].Name != "other" {
-			t.Errorf("Clients = %+v, want one of each process in each set", clients)
-		}
-		if ids := redlockadmin.Of(s).IDs(); len(ids) != 2 || ids[0] == ids[1] {
-			t.Errorf("IDs = %q, want one of each set", ids)
-		}
+		expect(t, "Clients", err)
+		check.That(t, len(clients) == 4 && clients[0].Name == "one" && clients[3].Name == "other", "Clients = %+v, want one of each process in each set", clients)
+		ids := redlockadmin.Of(s).IDs()
+		check.That(t, len(ids) == 2 && ids[0] != ids[1], "IDs = %q, want one of each set", ids)
 	})(t)
 }
 
@@ -199,9 +187,8 @@ func TestListOfANameThatMoves(t *testing.T) {
 		acquire(t, s, "n", 1)
 		for limit := range 4 {
 			all, err := listed(s, t.Context(), "*", limit+1)
-			if expect(t, "List", err); len(all.locks) != 4 || all.more {
-				t.Errorf("List of %d = %+v, want the lock and the semaphore in both sets, and no more", limit+1, all)
-			}
+			expect(t, "List", err)
+			check.That(t, len(all.locks) == 4 && !all.more, "List of %d = %+v, want the lock and the semaphore in both sets, and no more", limit+1, all)
 		}
 		each(f["a"], 0, 3, (*redlocktest.Master).Kill)
 		each(f["b"], 0, 3, (*redlocktest.Master).Kill)

@@ -88,9 +88,7 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 		} {
 			rest(time.Second)
 			for _, name := range step.has {
-				if fleet.Master(0).Holder(name) == "" {
-					t.Errorf("nobody has %q while %q is waited for", name, step.then.Name())
-				}
+				check.That(t, fleet.Master(0).Holder(name) != "", "nobody has %q while %q is waited for", name, step.then.Name())
 			}
 			for _, name := range step.lacks {
 				expectFree(t, fleet, name)
@@ -121,9 +119,8 @@ func TestCutLockAll(t *testing.T) {
 			time.AfterFunc(3*time.Second, func() { tt.cut(cancel, waits) })
 			start := time.Now()
 			holds, err := waits.LockAll(ctx, []string{"c", "b", "a"})
-			if took := time.Since(start); took != 3*time.Second || holds != nil {
-				t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, took)
-			}
+			took := time.Since(start)
+			check.That(t, took == 3*time.Second && holds == nil, "LockAll = %v after %v, want no holds after 3s", holds, took)
 			expect(t, "LockAll", err, tt.want...)
 			check.Says(t, err, tt.says, "LockAll")
 			expectFree(t, fleet, "a")
@@ -197,16 +194,14 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			has := fleet.Master(0).Holder("a")
 			holds := <-got
-			if now := fleet.Master(0).Holder("a"); now == "" || now != has {
-				t.Errorf("%q has a in the end, want %q as at first", now, has)
-			}
+			now := fleet.Master(0).Holder("a")
+			check.That(t, now != "" && now == has, "%q has a in the end, want %q as at first", now, has)
 			start := time.Now()
 			time.Sleep(100 * time.Millisecond) // a lock that was handed over begins with a short lease
 			check.AtLeast(t, holds.Remaining(), tt.left-100*time.Millisecond, "what is left")
 			<-holds.Context().Done()
-			if lasted := time.Since(start); lasted > tt.lasts || lasted < tt.limit {
-				t.Errorf("the holds lasted for %v, want %v to %v", lasted, tt.limit, tt.lasts)
-			}
+			lasted := time.Since(start)
+			check.That(t, lasted <= tt.lasts && lasted >= tt.limit, "the holds lasted for %v, want %v to %v", lasted, tt.limit, tt.lasts)
 			expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost)
 		}))
 	}
@@ -357,9 +352,7 @@ func TestHoldsEndWithTheFirst(t *testing.T) {
 		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrNotHeld)
 		err = holds.Unlock(t.Context())
 		expect(t, "Unlock", err, redlock.ErrNotHeld)
-		if !strings.Contains(err.Error(), `"c"`) || strings.Contains(err.Error(), `"b"`) {
-			t.Errorf("Unlock = %q, want it to name c and no other", err)
-		}
+		check.That(t, strings.Contains(err.Error(), `"c"`) && !strings.Contains(err.Error(), `"b"`), "Unlock = %q, want it to name c and no other", err)
 		expectFree(t, fleet, "b")
 	})(t)
 }

@@ -113,9 +113,8 @@ func TestDefaultLog(t *testing.T) {
 		time.Sleep(time.Minute)
 		log.Lock()
 		defer log.Unlock()
-		if _, warned := log.of["redlock: master is down"]; !warned || len(log.of) != 1 {
-			t.Errorf("the log has %v, want that a master is down", log.of)
-		}
+		_, warned := log.of["redlock: master is down"]
+		check.That(t, warned && len(log.of) == 1, "the log has %v, want that a master is down", log.of)
 	})
 }
 

@@ -40,9 +40,8 @@ func TestMaxHold(t *testing.T) {
 			expectEnd(t, hold, start, age, redlock.ErrLost)
 			check.Says(t, context.Cause(hold.Context()), capped, "Cause")
 			synctest.Wait() // for the log
-			if got := w.Lines(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
-				t.Errorf("the warnings of loss are %v, want one with %q", got, capped)
-			}
+			got := w.Lines(lostWarning)
+			check.That(t, len(got) == 1 && strings.Contains(got[0], capped), "the warnings of loss are %v, want one with %q", got, capped)
 			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
 			expectFree(t, fleet, "a")
 			expectQuiet(t, fleet)

@@ -20,16 +20,12 @@ func expectHidden(t *testing.T, fleet *redlocktest.Fleet, prefix string, told ..
 	t.Helper()
 	for _, m := range fleet.Masters() {
 		for _, key := range keys(m) {
-			if !strings.Contains(key, prefix) {
-				t.Errorf("%s has the key %s", m.Name(), key)
-			}
+			check.That(t, strings.Contains(key, prefix), "%s has the key %s", m.Name(), key)
 		}
 	}
 	for _, what := range told {
 		text := fmt.Sprintf("%+v", what)
-		if strings.Contains(text, prefix) || strings.Contains(text, strings.ReplaceAll(prefix, `\`, `\\`)) {
-			t.Errorf("the client tells %s", text)
-		}
+		check.That(t, !strings.Contains(text, prefix) && !strings.Contains(text, strings.ReplaceAll(prefix, `\`, `\\`)), "the client tells %s", text)
 	}
 }
 
@@ -81,13 +77,11 @@ func TestPrefixIsHidden(t *testing.T) {
 		})
 		rest(time.Second)
 		lock, err := admin.Inspect(ctx, "java")
-		if expect(t, "Inspect", err); !lock.Held || len(lock.Masters[0].Queue) != 1 {
-			t.Errorf("Inspect = %+v, want that it is held, and that one waits", lock)
-		}
+		expect(t, "Inspect", err)
+		check.That(t, lock.Held && len(lock.Masters[0].Queue) == 1, "Inspect = %+v, want that it is held, and that one waits", lock)
 		semaphore, err := admin.InspectSemaphore(ctx, "gpu")
-		if expect(t, "InspectSemaphore", err); len(semaphore.Slots) != 2 {
-			t.Errorf("InspectSemaphore = %+v, want two slots", semaphore)
-		}
+		expect(t, "InspectSemaphore", err)
+		check.That(t, len(semaphore.Slots) == 2, "InspectSemaphore = %+v, want two slots", semaphore)
 		told := []any{lock, semaphore, second(c.Lock(ctx, "text"))}
 		for pattern, want := range map[string][]string{"*": {"gpu", "java", "x{1}", "y"}, "?": {"y"}, "none": nil} {
 			list, err := listed(c, ctx, pattern, 100)
@@ -95,9 +89,8 @@ func TestPrefixIsHidden(t *testing.T) {
 			for _, one := range list.locks {
 				names, told = append(names, one.Name), append(told, one)
 			}
-			if expect(t, "List", err); !slices.Equal(names, want) {
-				t.Errorf("List(%s) has %q, want %q", pattern, names, want)
-			}
+			expect(t, "List", err)
+			check.That(t, slices.Equal(names, want), "List(%s) has %q, want %q", pattern, names, want)
 		}
 		freed, err := admin.ForceUnlock(ctx, "y")
 		expect(t, "ForceUnlock", err)
@@ -117,9 +110,8 @@ func TestPrefixOfSets(t *testing.T) {
 			name := fmt.Sprint(i)
 			hold := lock(t, t.Context(), within, name)
 			at := redlockadmin.Of(whole).SetsOf("orders:" + name)
-			if got := redlockadmin.Of(within).SetsOf(name); !slices.Equal(got, at) {
-				t.Errorf("SetsOf(%s) = %v with the prefix, and %v without", name, got, at)
-			}
+			got := redlockadmin.Of(within).SetsOf(name)
+			check.That(t, slices.Equal(got, at), "SetsOf(%s) = %v with the prefix, and %v without", name, got, at)
 			f.expectAt(t, "orders:"+name, at...)
 			expect(t, "TryLock without the prefix", second(whole.TryLock(t.Context(), "orders:"+name)), redlock.ErrTaken)
 			check.Equal(t, hold.Name(), name, "Name")

@@ -53,9 +53,8 @@ func benchLock(b *testing.B, ctx context.Context, c *redlock.Client, name string
 }
 
 func benchUnlock(b *testing.B, hold *redlock.Hold) {
-	if err := hold.Unlock(b.Context()); err != nil {
-		b.Errorf("Unlock: %v", err)
-	}
+	err := hold.Unlock(b.Context())
+	check.That(b, err == nil, "Unlock: %v", err)
 }
 
 func BenchmarkLockUnlock(b *testing.B) {

@@ -84,9 +84,7 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			s.expectAt(t, s.name, id) // and the other one was given back
 			in, err := redlockadmin.Of(s.moving).Inspect(t.Context(), s.name)
 			expect(t, "Inspect", err)
-			if !in.Held || in.Holder != hold.Owner() || in.Remaining <= 0 || len(in.Masters) != 6 {
-				t.Errorf("Inspect = %+v, want it held by %s, and what 6 masters say", in, hold.Owner())
-			}
+			check.That(t, in.Held && in.Holder == hold.Owner() && in.Remaining > 0 && len(in.Masters) == 6, "Inspect = %+v, want it held by %s, and what 6 masters say", in, hold.Owner())
 			freed, err := redlockadmin.Of(s.moving).ForceUnlock(t.Context(), s.name)
 			expect(t, "ForceUnlock", err)
 			check.Equal(t, freed, true, "ForceUnlock")
@@ -103,9 +101,8 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			reader, err := other.Lock(t.Context(), s.name, redlock.Shared())
 			expect(t, "RLock", err)
 			in, err = redlockadmin.Of(s.moving).Inspect(t.Context(), s.name)
-			if expect(t, "Inspect", err); len(in.Readers) != 1 || in.Readers[0].Owner != reader.Owner() {
-				t.Errorf("Inspect = %+v, want the reader %s", in, reader.Owner())
-			}
+			expect(t, "Inspect", err)
+			check.That(t, len(in.Readers) == 1 && in.Readers[0].Owner == reader.Owner(), "Inspect = %+v, want the reader %s", in, reader.Owner())
 			unlock(t, reader)
 			all, err := s.moving.TryLockAll(t.Context(), []string{s.name, stays, s.name})
 			expect(t, "TryLockAll", err)
@@ -163,9 +160,8 @@ func TestUntilOfTwoSets(t *testing.T) {
 			}
 			s := newSets(t, cfg)
 			hold := lock(t, t.Context(), s, "n")
-			if until, left := time.Until(hold.Until()), hold.Remaining(); until != left || left > 20*time.Second {
-				t.Errorf("%q has the longer lease: validity ends in %v, and %v remain", long, until, left)
-			}
+			until, left := time.Until(hold.Until()), hold.Remaining()
+			check.That(t, until == left && left <= 20*time.Second, "%q has the longer lease: validity ends in %v, and %v remain", long, until, left)
 			unlock(t, hold)
 			expect(t, "Close", s.Close())
 		}
@@ -207,9 +203,7 @@ func TestSetsThatDoNotAgree(t *testing.T) {
 			each(s.fleets["c"], 0, 3, func(m *redlocktest.Master) { m.Set("redlock_fence:{"+s.name+"}", counter) })
 			for _, m := range s.fleets["a"].Masters() {
 				time.AfterFunc(15*time.Millisecond, func() {
-					if m.Holder(s.name) == "" {
-						t.Error("frozen before it has granted")
-					}
+					check.That(t, m.Holder(s.name) != "", "frozen before it has granted")
 					m.Freeze()
 				})
 				time.AfterFunc(3*time.Second, m.Thaw)
@@ -268,9 +262,7 @@ func TestErrorsOfAMovingSemaphore(t *testing.T) {
 		_, err := s.moving.Lock(ctx, s.name, redlock.Permits(2))
 		expect(t, "Lock", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
 		why, ok := errors.AsType[*redlock.MajorityError](err)
-		if !ok || why.Op != "acquire" || why.Name != s.name {
-			t.Errorf("Lock = %v, want it to be of the call", err)
-		}
+		check.That(t, ok && why.Op == "acquire" && why.Name == s.name, "Lock = %v, want it to be of the call", err)
 		time.AfterFunc(time.Second, func() { s.moving.Close() })
 		_, err = s.moving.Lock(t.Context(), s.name, redlock.Permits(2))
 		expect(t, "Lock", err, redlock.ErrClosed)
@@ -306,9 +298,8 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 			w.cancel()
 			<-w.done
 			expect(t, "Lock", w.err, redlock.ErrNoQuorum, context.Canceled)
-			if why, ok := errors.AsType[*redlock.MajorityError](w.err); !ok || why.Name != "n" {
-				t.Errorf("Lock = %v, want it to say that it is about n", w.err)
-			}
+			why, ok := errors.AsType[*redlock.MajorityError](w.err)
+			check.That(t, ok && why.Name == "n", "Lock = %v, want it to say that it is about n", w.err)
 		}))
 	}
 }
@@ -323,9 +314,8 @@ func TestPermitsInTwoSets(t *testing.T) {
 					expect(t, "TryAcquire of a third", second(all.TryLock(t.Context(), s.name, redlock.Permits(2))), redlock.ErrTaken)
 				}
 				in, err := redlockadmin.Of(s.moving).InspectSemaphore(t.Context(), s.name)
-				if expect(t, "Inspect", err); len(in.Slots) != 3 || len(in.Masters) != 6 || in.Name != s.name {
-					t.Errorf("Inspect = %+v, want a permit in both sets and one in set %q", in, id)
-				}
+				expect(t, "Inspect", err)
+				check.That(t, len(in.Slots) == 3 && len(in.Masters) == 6 && in.Name == s.name, "Inspect = %+v, want a permit in both sets and one in set %q", in, id)
 				return permit.Unlock(t.Context())
 			}, redlock.Permits(2)))
 		})
@@ -344,9 +334,8 @@ func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 			freed, err := redlockadmin.Of(s.moving).ForceReleaseSlot(t.Context(), name, first.Slot())
 			expect(t, "ForceReleaseSlot", err)
 			in, err := redlockadmin.Of(s.moving).InspectSemaphore(t.Context(), name)
-			if expect(t, "Inspect", err); !freed || len(in.Slots) != 2 {
-				t.Errorf("%s: of a permit in set a and one in both, these are left: %+v; want the latter", name, in.Slots)
-			}
+			expect(t, "Inspect", err)
+			check.That(t, freed && len(in.Slots) == 2, "%s: of a permit in set a and one in both, these are left: %+v; want the latter", name, in.Slots)
 			expect(t, "Unlock", first.Unlock(t.Context()), redlock.ErrLost)
 			unlock(t, both)
 		}

@@ -95,9 +95,8 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 		}
 		rest(lease)
 		for i, h := range holds {
-			if lost := context.Cause(h.Context()) != nil; lost != (i == 1) {
-				t.Errorf("hold %d ended: %v (%v)", i, lost, context.Cause(h.Context()))
-			}
+			lost := context.Cause(h.Context()) != nil
+			check.That(t, lost == (i == 1), "hold %d ended: %v (%v)", i, lost, context.Cause(h.Context()))
 		}
 		for _, slot := range []int{-1, 1000} {
 			check.Says(t, second(operator.ForceReleaseSlot(t.Context(), "gpu", slot)), "slots are 0 to 999", "ForceReleaseSlot")
@@ -135,9 +134,7 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 				}
 			}
 		}
-		if served != k || !all[0].over {
-			t.Errorf("%d are served, the first: %v, want all permits taken, and one by the first", served, all[0].over)
-		}
+		check.That(t, served == k && all[0].over, "%d are served, the first: %v, want all permits taken, and one by the first", served, all[0].over)
 		for left := len(all); left > 0; {
 			i := slices.IndexFunc(all, func(w *waiting) bool { return w.over })
 			unlock(t, all[i].hold)
@@ -150,9 +147,7 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 		once(t, fleet, c)
 		once(t, fleet, c)
 	})(t)
-	if first <= 2*(k-3) {
-		t.Errorf("%d of the %d who began to wait first are served first, want all but one or two of each %d", first, 2*k, k)
-	}
+	check.That(t, first > 2*(k-3), "%d of the %d who began to wait first are served first, want all but one or two of each %d", first, 2*k, k)
 }
 
 // TryAcquire finds a permit that is free, whichever it is, and is refused after one try and one look if none is.

@@ -81,9 +81,8 @@ func (f fleets) at(name string) (ids []string) {
 
 func (f fleets) expectAt(t *testing.T, name string, want ...string) {
 	t.Helper()
-	if got := f.at(name); !slices.Equal(got, want) {
-		t.Errorf("%q is held in sets %q, want %q", name, got, want)
-	}
+	got := f.at(name)
+	check.That(t, slices.Equal(got, want), "%q is held in sets %q, want %q", name, got, want)
 }
 
 // nameIn returns a name that these Sets lock in those sets.
@@ -115,9 +114,7 @@ func TestSetsSpreadNames(t *testing.T) {
 			}
 		}
 		for id, n := range count {
-			if n < names/4*9/10 || n > names/4*11/10 {
-				t.Errorf("set %q has %d of %d names, want a quarter", id, n, names)
-			}
+			check.That(t, n >= names/4*9/10 && n <= names/4*11/10, "set %q has %d of %d names, want a quarter", id, n, names)
 		}
 		// Changing these puts running processes of two versions at odds.
 		var got []string

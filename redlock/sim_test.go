@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -219,9 +220,8 @@ func (s *sim) calm(over <-chan struct{}) {
 	for {
 		for _, m := range s.fleet.Masters() {
 			asked := m.Commands()
-			if n := asked - before[m]; n > most {
-				s.t.Errorf("%v: %s was asked %d times in a second", time.Since(s.start), m.Name(), n)
-			}
+			n := asked - before[m]
+			check.That(s.t, n <= most, "%v: %s was asked %d times in a second", time.Since(s.start), m.Name(), n)
 			before[m] = asked
 		}
 		select {
@@ -299,9 +299,7 @@ func (s *sim) last(c *simClient) {
 func (s *sim) expectFree() {
 	for _, m := range s.fleet.Masters() {
 		for _, key := range s.left(m) {
-			if !strings.HasPrefix(key, "redlock_") {
-				s.t.Errorf("%s has %s before its lease can have ended", m.Name(), key)
-			}
+			check.That(s.t, strings.HasPrefix(key, "redlock_"), "%s has %s before its lease can have ended", m.Name(), key)
 		}
 	}
 }

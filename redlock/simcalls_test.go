@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 )
@@ -134,9 +135,7 @@ func (c *caller) unlock(h *simHeld, bound time.Duration) error {
 	c.mu.Unlock()
 	err := c.bounded(h, history.Unlock, bound, h.Unlock)
 	c.expectKind(history.Unlock, err, redlock.ErrLost, redlock.ErrNoQuorum, redlock.ErrNotAwaited)
-	if h.Context().Err() == nil {
-		c.t.Errorf("the context of %s goes on after Unlock", h.Owner())
-	}
+	check.That(c.t, h.Context().Err() != nil, "the context of %s goes on after Unlock", h.Owner())
 	return err
 }
 

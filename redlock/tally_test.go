@@ -4,6 +4,7 @@ import (
 	"sync"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -61,9 +62,8 @@ func (all *tally) expect(t *testing.T) {
 		return
 	}
 	for what, least := range wanted {
-		if least = least * all.seeds / 10; all.had[what] < least {
-			t.Errorf("%d seeds had %d of %q, want at least %d", all.seeds, all.had[what], what, least)
-		}
+		least = least * all.seeds / 10
+		check.That(t, all.had[what] >= least, "%d seeds had %d of %q, want at least %d", all.seeds, all.had[what], what, least)
 	}
 	t.Logf("%d seeds: %v", all.seeds, all.had)
 }

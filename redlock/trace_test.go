@@ -143,9 +143,8 @@ var tales = []struct {
 		s.mu.Lock() // without waiting
 		last := s.events[len(s.events)-1]
 		s.mu.Unlock()
-		if e, _ := last.(redlocktrace.ClientChanged); e.State != redlocktrace.ClientClosed {
-			t.Errorf("the last event when Close has returned is %T %[1]v, want ClientClosed", last)
-		}
+		e, _ := last.(redlocktrace.ClientChanged)
+		check.That(t, e.State == redlocktrace.ClientClosed, "the last event when Close has returned is %T %[1]v, want ClientClosed", last)
 		s.tell("Close", s.turns())
 		expect(t, "Lock", second(s.c.Lock(t.Context(), "a")), redlock.ErrClosed)
 		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrClosed)

@@ -113,9 +113,7 @@ func (r *recorder) expectSound(t *testing.T) {
 		}
 	}
 	for id, c := range calls {
-		if !c.done || c.won != c.ended || c.ended != c.released {
-			t.Errorf("call %d is %+v when the client is closed", id, *c)
-		}
+		check.That(t, c.done && c.won == c.ended && c.ended == c.released, "call %d is %+v when the client is closed", id, *c)
 	}
 	for paper, n := range papers {
 		t.Errorf("%d votes are missing: %+v", n, paper)
