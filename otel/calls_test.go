@@ -130,9 +130,8 @@ func TestWaits(t *testing.T) {
 			"acquire.duration{kind=lock,outcome=acquired}": 2,
 			"wait.duration{kind=lock,outcome=acquired}":    1,
 		})
-		if n := l.total("master.votes{", "vote=handed_off}"); n < 2 {
-			t.Errorf("%d masters have handed the lock off, want a majority", n)
-		}
+		n := l.total("master.votes{", "vote=handed_off}")
+		check.That(t, n >= 2, "%d masters have handed the lock off, want a majority", n)
 	})
 }
 
@@ -180,12 +179,9 @@ func TestEventsAreBounded(t *testing.T) {
 		span := l.span("redlock.lock")
 		events := span.Events
 		check.Equal(t, len(events), mostEvents+1, "events, with the decision")
-		if span.DroppedEvents != 0 || at(span, keyOmitted) == "" {
-			t.Errorf("the SDK dropped %d events, %q were omitted", span.DroppedEvents, at(span, keyOmitted))
-		}
-		if first, last := events[0].Name, events[len(events)-1]; first != "redlock.asked" || last.Name != "redlock.decided" {
-			t.Errorf("the first event is %s, the last %s", first, last.Name)
-		}
+		check.That(t, span.DroppedEvents == 0 && at(span, keyOmitted) != "", "the SDK dropped %d events, %q were omitted", span.DroppedEvents, at(span, keyOmitted))
+		first, last := events[0].Name, events[len(events)-1]
+		check.That(t, first == "redlock.asked" && last.Name == "redlock.decided", "the first event is %s, the last %s", first, last.Name)
 	})
 }
 

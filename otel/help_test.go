@@ -141,9 +141,8 @@ func (l *lab) expect(when string, want map[string]int64) {
 	l.t.Helper()
 	got := l.metrics()
 	for name, value := range want {
-		if v, there := got[name]; !there || v != value {
-			l.t.Errorf("%s: %s = %d (there: %t), want %d", when, name, v, there, value)
-		}
+		v, there := got[name]
+		check.That(l.t, there && v == value, "%s: %s = %d (there: %t), want %d", when, name, v, there, value)
 	}
 	if l.t.Failed() {
 		l.t.Logf("%s:\n%s", when, list(got))

@@ -130,8 +130,6 @@ func TestRenewals(t *testing.T) {
 				}
 			}
 		}
-		if renewed < 3 || healed == 0 {
-			t.Errorf("the hold tells of %d renewals and %d masters that were healed, want those that failed, and one that healed", renewed, healed)
-		}
+		check.That(t, renewed >= 3 && healed != 0, "the hold tells of %d renewals and %d masters that were healed, want those that failed, and one that healed", renewed, healed)
 	})
 }

@@ -66,9 +66,8 @@ func TestClientsShareMasters(t *testing.T) {
 		l.expect("with one client", map[string]int64{up: 1})
 		b.Close()
 		synctest.Wait()
-		if _, there := l.metrics()[up]; there {
-			t.Error("a master is left when all clients are closed")
-		}
+		_, there := l.metrics()[up]
+		check.That(t, !there, "a master is left when all clients are closed")
 		l.open(redlock.Config{})
 		l.expect("with a new client", map[string]int64{up: 1})
 	})

@@ -52,9 +52,7 @@ func TestPage(t *testing.T) {
 			listed = append(listed, strings.Join([]string{row[1], row[2], row[3], strings.Join(attributes, " ")}, "; "))
 		}
 		slices.Sort(listed)
-		if !slices.Equal(got, listed) {
-			t.Errorf("docs/monitoring.md lists\n%s\nand there are\n%s", strings.Join(listed, "\n"), strings.Join(got, "\n"))
-		}
+		check.That(t, slices.Equal(got, listed), "docs/monitoring.md lists\n%s\nand there are\n%s", strings.Join(listed, "\n"), strings.Join(got, "\n"))
 	})
 }
 

@@ -59,9 +59,7 @@ func TestSpans(t *testing.T) {
 			names.WriteString(strings.TrimPrefix(event.Name, "redlock.") + " ")
 		}
 		for _, want := range []string{"asked voted ", " waiting ", " decided "} {
-			if !strings.Contains(names.String(), want) {
-				t.Errorf("the second call has the events %q, want %q among them", &names, want)
-			}
+			check.That(t, strings.Contains(names.String(), want), "the second call has the events %q, want %q among them", &names, want)
 		}
 		check.Equal(t, len(holds[1].Events), 0, "events of the second hold, whose renewals succeed,")
 	})
@@ -137,9 +135,8 @@ func TestPassed(t *testing.T) {
 		p.add(place{name: fmt.Sprint(i % (2 * mostPassed))}, handOver{token: int64(i)})
 		p.add(place{name: "again"}, handOver{token: int64(i)})
 	}
-	if n := len(p.last); n != mostPassed || len(p.order) != mostPassed {
-		t.Errorf("%d names, and %d in their order, want %d", n, len(p.order), mostPassed)
-	}
+	n := len(p.last)
+	check.That(t, n == mostPassed && len(p.order) == mostPassed, "%d names, and %d in their order, want %d", n, len(p.order), mostPassed)
 	last := 3*mostPassed - 1
 	check.Equal(t, p.last[place{name: fmt.Sprint(last % (2 * mostPassed))}].token, int64(last), "the token of the last hold")
 	for i, at := range p.order {

@@ -52,9 +52,7 @@ func TestDashboard(t *testing.T) {
 		for _, target := range p.Targets {
 			panels++
 			asked(t, p.Title, target.Expr, names)
-			if len(tp.query(t, target.Expr)) == 0 {
-				t.Errorf("panel %q shows nothing: %s", p.Title, target.Expr)
-			}
+			check.That(t, len(tp.query(t, target.Expr)) != 0, "panel %q shows nothing: %s", p.Title, target.Expr)
 		}
 		for _, q := range d.Panels {
 			a, b := p.GridPos, q.GridPos
@@ -63,9 +61,7 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	if panels < 20 {
-		t.Errorf("the dashboard has %d queries: this test looks in the wrong way", panels)
-	}
+	check.That(t, panels >= 20, "the dashboard has %d queries: this test looks in the wrong way", panels)
 	for _, rule := range rules(t) {
 		asked(t, rule.Alert, rule.Expr, names)
 	}

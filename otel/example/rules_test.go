@@ -55,15 +55,11 @@ func TestAlertsAreDocumented(t *testing.T) {
 		documented[heading[1]] = true
 	}
 	for _, rule := range rules(t) {
-		if !documented[rule.Alert] {
-			t.Errorf("docs/monitoring.md has no section %s", rule.Alert)
-		}
+		check.That(t, documented[rule.Alert], "docs/monitoring.md has no section %s", rule.Alert)
 		delete(documented, rule.Alert)
 		check.Equal(t, rule.Annotations["runbook"], "docs/monitoring.md#"+strings.ToLower(rule.Alert), "runbook of %s", rule.Alert)
 		for _, name := range []string{"summary", "description"} {
-			if rule.Annotations[name] == "" {
-				t.Errorf("%s has no %s", rule.Alert, name)
-			}
+			check.That(t, rule.Annotations[name] != "", "%s has no %s", rule.Alert, name)
 		}
 		if severity := rule.Labels["severity"]; severity != "critical" && severity != "warning" {
 			t.Errorf("%s: severity %q, want critical or warning", rule.Alert, severity)
@@ -177,14 +173,10 @@ func TestAlerts(t *testing.T) {
 			}
 			slices.Sort(got)
 			slices.Sort(tt.want)
-			if !slices.Equal(got, tt.want) {
-				t.Errorf("alerts %q, want %q", got, tt.want)
-			}
+			check.That(t, slices.Equal(got, tt.want), "alerts %q, want %q", got, tt.want)
 		})
 	}
 	for _, rule := range all {
-		if !tested[rule.Alert] {
-			t.Errorf("%s has no story", rule.Alert)
-		}
+		check.That(t, tested[rule.Alert], "%s has no story", rule.Alert)
 	}
 }
