@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"log/slog"
 	"net"
 	"net/http/httptest"
 	"path/filepath"
@@ -15,10 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-
 	"example.com/redlock/internal/check"
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -208,36 +204,6 @@ func FuzzPool(f *testing.F) {
 		_, name, err := Dialer{}.Pool("redis://user:" + password + "@localhost:6379/0")
 		check.That(t, !strings.Contains(name, password) && !contains(err, password), "Pool with password %q: got %q (%v)", password, name, err)
 	})
-}
-
-// bareConn is a connection without redis.ConnWithContext, as wrappers from before it are.
-type bareConn struct{ redis.ConnWithTimeout }
-
-// TestConnectionsThatLackAnInterface: a pool whose connections cannot be given up is refused, in plain
-// words, and once.
-func TestConnectionsThatLackAnInterface(t *testing.T) {
-	for name, wrap := range map[string]func(redis.Conn) redis.Conn{
-		"no context": func(c redis.Conn) redis.Conn { return bareConn{c.(redis.ConnWithTimeout)} },
-		"neither":    func(c redis.Conn) redis.Conn { return struct{ redis.Conn }{c} },
-		"no context, with logging": func(c redis.Conn) redis.Conn {
-			return redis.NewLoggingConn(bareConn{c.(redis.ConnWithTimeout)}, slog.NewLogLogger(slog.DiscardHandler, 0), "")
-		},
-	} {
-		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			var log logRecorder
-			cfg.Logger = log.logger()
-			cfg.Pool = withWrappedConns(cfg.Pool, wrap)
-			n := start(t, cfg)
-			n.Subscribe("a", new(recorder))
-			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, errConn.Error())
-			time.Sleep(10 * time.Second)
-			n.Close()
-			log.want(t, 1, "ConnWithContext")
-			cfg.Pool.Close()
-			synctest.Wait()
-			check.Equal(t, m.Connections(), 0, "connections")
-		})
-	}
 }
 
 // TestPoolDialsSocket: user, password and database of a unix:// URL reach the master.

@@ -269,8 +269,7 @@ func answering(t *testing.T, answer string) string {
 // is not there.
 func TestRefusedIsNotDown(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var log logRecorder
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		m.Kill()
 		start(t, cfg)
 		time.Sleep(10 * time.Second)
@@ -298,8 +297,7 @@ func TestNoSecretInErrors(t *testing.T) {
 		return &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, why }}
 	}
 	check := func(t *testing.T, cfg Config) {
-		var log logRecorder
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		n := start(t, cfg)
 		n.Subscribe("a", new(recorder))
 		for _, cmd := range []*script.Command{script.Inspect("k"), script.NewOwner("k", "me:1").Acquire(lease, 1)} {

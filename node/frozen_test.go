@@ -40,8 +40,7 @@ func TestKillRefused(t *testing.T) {
 		{"CLIENT INFO", "CLIENT INFO", 2},     // by both
 	} {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			var log logRecorder
-			cfg.Logger = log.logger()
+			log := logged(&cfg)
 			cfg.Pool = withReply(cfg.Pool, tt.command, redis.Error("NOPERM this user has no permissions to run the 'client' command"))
 			n := started(t, cfg)
 			reconnect(t, m, n)

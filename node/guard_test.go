@@ -137,8 +137,7 @@ func TestGuardOfFrozen(t *testing.T) {
 			time.Sleep(frozen)
 			m.Thaw()
 			waitUntil(t, time.Second, n.isUp)
-			got := time.Since(begin) + n.GuardOf(guard)
-			check.That(t, got >= guardWithDrift-time.Second, "granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
+			check.AtLeast(t, time.Since(begin)+n.GuardOf(guard), guardWithDrift-time.Second, "granted at the age of")
 		})
 	}
 }
@@ -149,8 +148,8 @@ func TestGuardUnknownAge(t *testing.T) {
 	const noInfo = redis.Error("NOPERM this user has no permissions to run the 'info' command")
 	for _, refused := range []string{"INFO", "INFO server"} {
 		subtest(t, "guard, "+refused, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			log := new(logRecorder)
-			cfg.Guard, cfg.Logger = guard, log.logger()
+			log := logged(&cfg)
+			cfg.Guard = guard
 			cfg.Pool = withReply(cfg.Pool, refused, noInfo)
 			n := start(t, cfg)
 			for range 3 {
@@ -205,8 +204,8 @@ func wantPromoted(t *testing.T, n *Node, want time.Duration) {
 // TestPromoted: a master that was a replica is as old as what the client knows of it.
 func TestPromoted(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(logRecorder)
-		cfg.Guard, cfg.Logger = guard, log.logger()
+		log := logged(&cfg)
+		cfg.Guard = guard
 		promote(m)
 		time.Sleep(time.Hour)
 		n := start(t, cfg)

@@ -63,8 +63,7 @@ func TestReasonIsLoggedOnce(t *testing.T) {
 		{"expired certificate", func(context.Context) error { return expired(time.Now().String()) }, 1},
 	} {
 		subtest(t, tt.name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			log := new(logRecorder)
-			cfg.Logger = log.logger()
+			log := logged(&cfg)
 			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) { return nil, tt.dial(ctx) }}
 			start(t, cfg)
 			time.Sleep(time.Minute)

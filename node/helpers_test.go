@@ -208,7 +208,12 @@ func (n *Node) isUp() bool { return n.Met() && !n.Down() }
 // logRecorder keeps what is logged.
 type logRecorder struct{ check.Output }
 
-func (j *logRecorder) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+// logged has what cfg's node logs kept.
+func logged(cfg *Config) *logRecorder {
+	j := new(logRecorder)
+	cfg.Logger = slog.New(slog.NewTextHandler(j, nil))
+	return j
+}
 
 // want checks how many lines have all of words.
 func (j *logRecorder) want(t *testing.T, count int, words ...string) {

@@ -42,8 +42,7 @@ func TestSameServer(t *testing.T) {
 func TestSameServerUnnoticed(t *testing.T) {
 	for masters, warnings := range []int{1: 0, 2: 1, 3: 1} {
 		subtest(t, fmt.Sprint(masters, " masters"), func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			var log logRecorder
-			cfg.Logger = log.logger()
+			log := logged(&cfg)
 			cfg.Pool = withReply(cfg.Pool, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
 			for range masters {
 				n := started(t, cfg)

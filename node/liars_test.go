@@ -71,8 +71,7 @@ func TestLastWords(t *testing.T) {
 				_, _ = conn.Read(make([]byte, 4096))
 				_, _ = io.WriteString(conn, tt.says)
 			})
-			var log logRecorder
-			cfg.Logger = log.logger()
+			log := logged(&cfg)
 			n := start(t, cfg)
 			got := sendAndWait(n, script.Inspect("k"))
 			wantErr(t, "inspect", got, script.Unsent, tt.want)
@@ -106,8 +105,7 @@ func TestNoRoomForTheScripts(t *testing.T) {
 		n := start(t, cfg)
 		time.Sleep(10 * time.Second)
 		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, ErrTimeout.Error())
-		got := dialed.Load()
-		check.That(t, got >= 3, "connections in 10 s: got %d, want 3 at least", got)
+		check.AtLeast(t, dialed.Load(), 3, "connections in 10 s")
 	})
 }
 
@@ -188,8 +186,7 @@ func TestNoMaster(t *testing.T) {
 		subtest(t, tt.want.Error(), func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			wanted := func(err error) bool { return reflect.DeepEqual(err, tt.want) }
 			cfg.Pool = withReply(cfg.Pool, "INFO", []byte(tt.info))
-			var log logRecorder
-			cfg.Logger = log.logger()
+			log := logged(&cfg)
 			n := start(t, cfg)
 			got := sendAndWait(n, script.Inspect("k"))
 			if got.Outcome != script.Unsent || !wanted(got.Err) || !wanted(n.Ready()) || Heals(got.Err) {

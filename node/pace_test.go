@@ -92,8 +92,7 @@ func TestConnectionsThatBreakAtOnce(t *testing.T) {
 				}
 				return redis.NewConn(conn, 0, 0), err
 			}}
-			var log logRecorder
-			cfg.Logger = log.logger()
+			log := logged(&cfg)
 			n := started(t, cfg)
 			if messages {
 				n.Subscribe("a", new(recorder))

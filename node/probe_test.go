@@ -166,72 +166,67 @@ func TestProbeSeesForeignKeys(t *testing.T) {
 	})
 }
 
-// TestProbeOfForbiddenKeys: of keys that the user may not look at, such as another tenant's, nothing is told.
-func TestProbeOfForbiddenKeys(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.Set("redlock_fence:{billing:7}", "17")
-		m.Set("orders:1", "text")
-		cfg.Pool = withReply(cfg.Pool, "TYPE redlock_fence:{billing:7}", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"))
-		s := probed(t.Context(), cfg).Sample
-		check.That(t, len(s.Wrong) == 0 && s.Scanned == 1, "sample = %+v, want one key, and nothing about the other", s)
-	})
-}
-
-// TestProbeOfLongNames: what is too long to be looked at says nothing against the master.
-func TestProbeOfLongNames(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.HSet("another program's", strings.Repeat("x", 20_000), "1")
-		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Dial(ctx) })
-		f := probed(t.Context(), cfg)
-		if f.Err != nil || !f.Clock.Known || f.Clock.Over < watchClock || !slices.ContainsFunc(f.Unseen, func(u Refusal) bool { return u.What == "SCAN" }) {
-			t.Errorf("Err = %v, clock %+v, unseen %+v; want that the keys were not seen", f.Err, f.Clock, f.Unseen)
+// TestProbeOfWhatIsRefused: what a probe may not do is told, and says nothing else against the master. Nothing is left of the
+// scratch name.
+func TestProbeOfWhatIsRefused(t *testing.T) {
+	denied := func(f Facts) (all string) {
+		for _, d := range f.Denials {
+			all += d.What
 		}
-	})
-}
-
-// TestProbeSaysOnceWhatIsUnseen: however often a master refuses to show it.
-func TestProbeSaysOnceWhatIsUnseen(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.Set("one of many", "text")
-		cfg.Pool = withReply(cfg.Pool, "SCAN", []any{[]byte("7"), []any{[]byte("one of many")}})
-		cfg.Pool = withReply(cfg.Pool, "GETRANGE one", redis.Error("NOPERM this user has no permissions to run the 'getrange' command"))
-		f := probed(t.Context(), cfg)
-		many := slices.DeleteFunc(f.Unseen, func(u Refusal) bool { return u.What != "GETRANGE" })
-		check.That(t, len(many) == 1 && f.Sample.Scanned == scanTimes, "GETRANGE is unseen %d times after %d keys", len(many), f.Sample.Scanned)
-	})
-}
-
-// TestProbeWithoutPing: a client uses a master that refuses PING, and none that answers it with something else.
-func TestProbeWithoutPing(t *testing.T) {
-	for _, tt := range []struct {
-		reply  any
-		err    string
-		denied []string
+		return all
+	}
+	unseen := func(f Facts, what string) (times int) {
+		for _, u := range f.Unseen {
+			if u.What == what {
+				times++
+			}
+		}
+		return times
+	}
+	const noCommand = redis.Error("NOPERM this user has no permissions to run the command")
+	for name, tt := range map[string]struct {
+		refuse func(m *redlocktest.Master, cfg *Config)
+		want   func(Facts) bool
 	}{
-		{redis.Error("ERR unknown command 'PING', with args beginning with: "), "", []string{"+ping"}},
-		{[]byte("HELLO"), "sends what is no reply to any of our commands: PING is answered with", nil},
+		"keys of another tenant: nothing is told of them": {func(m *redlocktest.Master, cfg *Config) {
+			m.Set("redlock_fence:{billing:7}", "17")
+			m.Set("orders:1", "text")
+			cfg.Pool = withReply(cfg.Pool, "TYPE redlock_fence:{billing:7}", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"))
+		}, func(f Facts) bool { return f.Err == nil && len(f.Sample.Wrong) == 0 && f.Sample.Scanned == 1 }},
+		"keys that are too long to be looked at": {func(m *redlocktest.Master, cfg *Config) {
+			m.HSet("another program's", strings.Repeat("x", 20_000), "1")
+			cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Dial(ctx) })
+		}, func(f Facts) bool {
+			return f.Err == nil && f.Clock.Known && f.Clock.Over >= watchClock && unseen(f, "SCAN") > 0
+		}},
+		"many keys: that is said once": {func(m *redlocktest.Master, cfg *Config) {
+			m.Set("one of many", "text")
+			cfg.Pool = withReply(cfg.Pool, "SCAN", []any{[]byte("7"), []any{[]byte("one of many")}})
+			cfg.Pool = withReply(cfg.Pool, "GETRANGE one", noCommand)
+		}, func(f Facts) bool { return unseen(f, "GETRANGE") == 1 && f.Sample.Scanned == scanTimes }},
+		"PING, which a client does without": {func(_ *redlocktest.Master, cfg *Config) {
+			cfg.Pool = withReply(cfg.Pool, "PING", redis.Error("ERR unknown command 'PING', with args beginning with: "))
+		}, func(f Facts) bool { return f.Err == nil && denied(f) == "+ping" && f.Reached }},
+		"PING, by an answer that is none": {func(_ *redlocktest.Master, cfg *Config) {
+			cfg.Pool = withReply(cfg.Pool, "PING", []byte("HELLO"))
+		}, func(f Facts) bool {
+			return contains(f.Err, "sends what is no reply to any of our commands: PING is answered with") && denied(f) == "" && f.Reached
+		}},
+		"to delete: nothing is locked": {func(_ *redlocktest.Master, cfg *Config) {
+			cfg.Pool = withReply(cfg.Pool, "DEL", noCommand)
+		}, func(f Facts) bool { return f.Err == nil && denied(f) == "+del" && len(f.Scripts) == 0 }},
+		"a second connection, by the pool: only the subscription is missed": {func(_ *redlocktest.Master, cfg *Config) {
+			cfg.Pool.MaxActive = 1
+		}, func(f Facts) bool { return f.Err == nil && f.Channel == redis.ErrPoolExhausted && len(f.Trials) == 0 }},
 	} {
-		subtest(t, fmt.Sprintf("%q", tt.reply), func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			cfg.Pool = withReply(cfg.Pool, "PING", tt.reply)
+		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			tt.refuse(m, &cfg)
+			before := len(m.Keys())
 			f := probed(t.Context(), cfg)
-			var denied []string
-			for _, d := range f.Denials {
-				denied = append(denied, d.What)
-			}
-			if (f.Err == nil) != (tt.err == "") || f.Err != nil && !contains(f.Err, tt.err) || !slices.Equal(denied, tt.denied) || !f.Reached {
-				t.Errorf("Err = %v, denied %q, reached %v; want %q, %q", f.Err, denied, f.Reached, tt.err, tt.denied)
-			}
+			check.That(t, tt.want(f), "Probe = %+v", f)
+			check.Equal(t, len(m.Keys()), before, "keys afterwards")
 		})
 	}
-}
-
-// TestProbeThatMayNotDelete: it locks nothing.
-func TestProbeThatMayNotDelete(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = withReply(cfg.Pool, "DEL", redis.Error("NOPERM this user has no permissions to run the 'del' command"))
-		f := probed(t.Context(), cfg)
-		check.That(t, f.Err == nil && len(f.Denials) == 1 && f.Denials[0].What == "+del" && len(f.Scripts) == 0, "Err = %v, denied %+v, locked %d times", f.Err, f.Denials, len(f.Scripts))
-	})
 }
 
 // TestReadings: what a master says of itself, whatever that is.
@@ -362,17 +357,5 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 			}
 		}
 		check.That(t, len(seen) >= 7, "only %d keys were seen: the trials do not try enough", len(seen))
-	})
-}
-
-// TestProbeOfAFullPool: with room for one connection, only the second one is missed.
-func TestProbeOfAFullPool(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool.MaxActive = 1
-		f := probed(t.Context(), cfg)
-		if f.Err != nil || f.Channel != redis.ErrPoolExhausted || len(f.Trials) > 0 {
-			t.Errorf("Err = %v, Channel = %v, Trials = %v; want %v for the subscription alone", f.Err, f.Channel, f.Trials, redis.ErrPoolExhausted)
-		}
-		check.Equal(t, strings.Join(m.Keys(), " "), "", "keys afterwards")
 	})
 }

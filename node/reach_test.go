@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
@@ -92,8 +93,7 @@ func TestNoSuchHost(t *testing.T) {
 // TestAddressThatDrops: an address that drops what comes is passed by, before the master would be down.
 func TestAddressThatDrops(t *testing.T) {
 	withNames(t, "", names(0, "10.0.0.1", "192.0.2.1", "192.0.2.2"), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		var log logRecorder
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		n := start(t, cfg)
 		waitUntil(t, timeout, n.isUp)
 		n.Close()
@@ -321,28 +321,62 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 	}
 }
 
-// TestNoConnection: a pool, or Dial, that returns neither a connection nor an error is refused.
-func TestNoConnection(t *testing.T) {
-	for name, pool := range map[string]func() *redis.Pool{
-		"nil": func() *redis.Pool { return &redis.Pool{Dial: func() (redis.Conn, error) { return nil, nil }} },
-		"a pointer to nil": func() *redis.Pool {
-			return &redis.Pool{Dial: func() (redis.Conn, error) { return (*bentConn)(nil), nil }}
-		},
-		"Dial": func() *redis.Pool {
-			pool, _, _ := Dialer{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, nil }}.Pool("master.test")
-			return pool
-		},
+// bareConn is a connection without redis.ConnWithContext, as wrappers from before it are.
+type bareConn struct{ redis.ConnWithTimeout }
+
+// TestConnectionsThatAreRefused: a pool, or Dial, is refused, in plain words and once, whose connections cannot be given up, or
+// are none, or come with an error. Of those that there are none is left open.
+func TestConnectionsThatAreRefused(t *testing.T) {
+	type pool = func(*redlocktest.Master, *redis.Pool) *redis.Pool
+	wrapped := func(wrap func(redis.Conn) redis.Conn) pool {
+		return func(_ *redlocktest.Master, p *redis.Pool) *redis.Pool { return withWrappedConns(p, wrap) }
+	}
+	made := func(conn redis.Conn) pool {
+		return func(*redlocktest.Master, *redis.Pool) *redis.Pool {
+			return &redis.Pool{Dial: func() (redis.Conn, error) { return conn, nil }}
+		}
+	}
+	dialed := func(dial func(context.Context, *redlocktest.Master) (net.Conn, error)) pool {
+		return func(m *redlocktest.Master, _ *redis.Pool) *redis.Pool {
+			return dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, m) })
+		}
+	}
+	bare := func(c redis.Conn) redis.Conn { return bareConn{c.(redis.ConnWithTimeout)} }
+	for name, tt := range map[string]struct {
+		pool pool
+		says string
+	}{
+		"no context": {wrapped(bare), errConn.Error()},
+		"neither":    {wrapped(func(c redis.Conn) redis.Conn { return struct{ redis.Conn }{c} }), errConn.Error()},
+		"no context, with logging": {wrapped(func(c redis.Conn) redis.Conn {
+			return redis.NewLoggingConn(bare(c), slog.NewLogLogger(slog.DiscardHandler, 0), "")
+		}), errConn.Error()},
+		"nil":              {made(nil), "connections of its pool are nil"},
+		"a pointer to nil": {made((*bentConn)(nil)), "connections of its pool are nil"},
+		"nil from Dial": {dialed(func(context.Context, *redlocktest.Master) (net.Conn, error) {
+			return nil, nil
+		}), "no connection from Dial, and no error"},
+		"a connection and an error": {dialed(func(ctx context.Context, m *redlocktest.Master) (net.Conn, error) {
+			conn, _ := m.Dial(ctx)
+			return conn, errors.New("the proxy refuses")
+		}), "the proxy refuses"},
+		"a pointer to nil and an error": {dialed(func(context.Context, *redlocktest.Master) (net.Conn, error) {
+			return (*net.TCPConn)(nil), errors.New("nothing listens")
+		}), "nothing listens"},
 	} {
-		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			cfg.Pool = pool()
+		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			log := logged(&cfg)
+			cfg.Pool = tt.pool(m, cfg.Pool)
 			n := start(t, cfg)
 			n.Subscribe("a", new(recorder))
-			why := "connections of its pool are nil"
-			if name == "Dial" {
-				why = "no connection from Dial, and no error"
-			}
-			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, why)
-			check.Says(t, probed(t.Context(), cfg).Err, why, "Probe")
+			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, tt.says)
+			check.Says(t, probed(t.Context(), cfg).Err, tt.says, "Probe")
+			time.Sleep(10 * time.Second)
+			n.Close()
+			log.want(t, 1, "WARN", tt.says)
+			cfg.Pool.Close()
+			synctest.Wait()
+			check.Equal(t, m.Connections(), 0, "connections")
 		})
 	}
 }
@@ -372,23 +406,6 @@ func TestASubscriptionIsNotWaitedFor(t *testing.T) {
 		synctest.Wait()
 		waitUntil(t, time.Second, n.isUp)
 		close(over)
-	})
-}
-
-// TestDialWithBoth: a connection that Dial returns together with an error is closed.
-func TestDialWithBoth(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, _ := m.Dial(ctx)
-			return conn, errors.New("the proxy refuses")
-		})
-		n := start(t, cfg)
-		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "the proxy refuses")
-		check.Equal(t, m.Connections(), 0, "connections")
-		cfg.Pool = dialing(t, func(context.Context, string, string) (net.Conn, error) {
-			return (*net.TCPConn)(nil), errors.New("nothing listens")
-		})
-		wantErr(t, "inspect", sendAndWait(start(t, cfg), script.Inspect("k")), script.Unsent, "nothing listens")
 	})
 }
 

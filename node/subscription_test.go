@@ -184,8 +184,7 @@ func TestNoSubscriptionElsewhere(t *testing.T) {
 			cfg.Pool = hide(&redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
 				return fleet.Pools()[at.Load()].DialContext(ctx)
 			}})
-			var log logRecorder
-			cfg.Logger = log.logger()
+			log := logged(&cfg)
 			n, d := started(t, cfg), new(recorder)
 			at.Store(1)
 			n.Subscribe("a", d)

@@ -37,8 +37,7 @@ func wantRenewed(t *testing.T, name string, got reply, want script.Renewed) {
 // sample on until it has recovered. Where it says that somebody else has it, or nobody, it does.
 func TestClockJumps(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(logRecorder)
-		cfg.Logger = log.logger()
+		log := logged(&cfg)
 		n := started(t, cfg)
 		const ahead = 5 * time.Second
 		owner := script.NewOwner("k", id("me:1"))

@@ -137,8 +137,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		f.Close()
 		f.Close()
 		for range 4 {
-			err := <-errs
-			check.That(t, err != nil, "got no error")
+			check.That(t, <-errs != nil, "got no error")
 		}
 		check.Equal(t, time.Since(start), 0, "Close took")
 		f.Master(0).Restart()
