@@ -155,8 +155,7 @@ func TestRoundTripOfAMajority(t *testing.T) {
 		time.Sleep(3 * time.Minute) // checks from time to time: the deviation of the first guess has gone
 		check := func(when string, want time.Duration) {
 			t.Helper()
-			got := m.All.RoundTrip()
-			check.That(t, got >= want && got <= want+want/10, "%s: RoundTrip = %v, want %v and little more", when, got, want)
+			check.Between(t, m.All.RoundTrip(), want, want+want/10, "%s: RoundTrip", when)
 		}
 		check("five masters", 30*time.Millisecond)
 		fx.Master(1).Kill()

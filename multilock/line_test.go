@@ -181,8 +181,7 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 		}
 		before := fx.calls()
 		time.Sleep(5 * time.Second)
-		got := fx.calls() - before
-		check.That(t, got >= 3*(4+1) && got <= 3*(5+1), "%d script calls in 5s, want one a second on each master, and a renewal", got)
+		check.Between(t, fx.calls()-before, 3*(4+1), 3*(5+1), "script calls in 5s, one a second on each master, and a renewal")
 		c.cancel()
 		c.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
 		check.Says(t, c.err, "taken by another owner: held by another caller of this client", "Lock")

@@ -64,8 +64,7 @@ func TestRenewalsForSeveralLeases(t *testing.T) {
 		check.Equal(t, fx.Master(0).Calls("EVALSHA")-before, 2, "script calls for %d holds of two leases", 2*n)
 		time.Sleep(5 * lease)
 		for _, h := range fx.m.holds() {
-			left, most := h.Remaining(), h.d.state.Lease
-			check.That(t, left >= most/2 && left <= most, "%q is valid for %v, want half of %v to all of it", h.Name(), left, most)
+			check.Between(t, h.Remaining(), h.d.state.Lease/2, h.d.state.Lease, "%q is valid for", h.Name())
 		}
 	})(t)
 }

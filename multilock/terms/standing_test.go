@@ -328,7 +328,6 @@ func TestTermIsThatOfAMajority(t *testing.T) {
 		for i, k := range order {
 			s.Kept(i, begin.Add(time.Duration(k)*apart), begin.Add(3*apart))
 		}
-		got := s.Until().Sub(begin)
-		check.That(t, got == apart+Term(lease), "%v: established for %v, want %v", order, got, apart+Term(lease))
+		check.Equal(t, s.Until().Sub(begin), apart+Term(lease), "%v: established for", order)
 	}
 }

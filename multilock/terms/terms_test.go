@@ -178,7 +178,6 @@ func TestSetsElsewhere(t *testing.T) {
 		{"the ID stands for others", set("y", "d e f", "x", "g h i"), ErrOverlap},
 		{"and for one fewer", set("y", "d e f", "x", "a b"), nil},
 	} {
-		err := Conflict(own, tt.other)
-		check.That(t, err == tt.want, "%s: Conflict = %v, want %v", tt.what, err, tt.want)
+		check.Equal(t, Conflict(own, tt.other), tt.want, "%s: Conflict", tt.what)
 	}
 }
