@@ -78,8 +78,7 @@ func TestManyCallersCostOne(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		// A contender asks after 200 ms, then ever more seldom, and from 0.8 s on every 400 ms.
 		// Each pause is up to 50 ms shorter, so that asks of many names come together.
-		got := fleet.Master(0).Calls("EVALSHA") - before
-		check.That(t, got >= 25 && got <= 30, "%d callers that wait ran %d scripts in 10s, want 25 to 30", callers, got)
+		check.Between(t, fleet.Master(0).Calls("EVALSHA")-before, 25, 30, "scripts that %d callers who wait ran in 10s", callers)
 		unlock(t, hold)
 		for range callers {
 			if err := <-done; err != nil {

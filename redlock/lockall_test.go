@@ -200,8 +200,7 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // a lock that was handed over begins with a short lease
 			check.AtLeast(t, holds.Remaining(), tt.left-100*time.Millisecond, "what is left")
 			<-holds.Context().Done()
-			lasted := time.Since(start)
-			check.That(t, lasted <= tt.lasts && lasted >= tt.limit, "the holds lasted for %v, want %v to %v", lasted, tt.limit, tt.lasts)
+			check.Between(t, time.Since(start), tt.limit, tt.lasts, "the holds lasted for")
 			expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost)
 		}))
 	}

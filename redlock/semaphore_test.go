@@ -95,8 +95,7 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 		}
 		rest(lease)
 		for i, h := range holds {
-			lost := context.Cause(h.Context()) != nil
-			check.That(t, lost == (i == 1), "hold %d ended: %v (%v)", i, lost, context.Cause(h.Context()))
+			check.Equal(t, context.Cause(h.Context()) != nil, i == 1, "hold %d has ended", i)
 		}
 		for _, slot := range []int{-1, 1000} {
 			check.Says(t, second(operator.ForceReleaseSlot(t.Context(), "gpu", slot)), "slots are 0 to 999", "ForceReleaseSlot")
