@@ -1,8 +1,10 @@
 package multilock
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -136,5 +139,226 @@ func TestActivity(t *testing.T) {
 		fx.each((*redlocktest.Master).Cut)
 		time.Sleep(2 * lease)
 		does("after a hold was lost", node.Idle)
+	})(t)
+}
+
+// Callers that share an owner enter each other's hold.
+
+// wantCounts checks the hold count of hold at each master, which must be the same, and in the client.
+func (fx *fixture) wantCounts(t *testing.T, hold *Hold, want string, inClient int) {
+	t.Helper()
+	synctest.Wait()
+	for i, m := range fx.Masters() {
+		check.Equal(t, m.HGet("k", hold.Owner()), want, "hold count at m%d", i+1)
+	}
+	check.Equal(t, hold.Count(), inClient, "Count")
+}
+
+// Re-entry touches only what is held, and needs a majority that has the hold.
+func TestEnterNeedsAMajority(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		owner := new(int)
+		req := shared(owner)
+		hold := fx.lock(t, req)
+		fx.Master(0).FlushAll()
+		fx.lock(t, shared(owner)) // two masters of three have the hold
+		fx.wantHolders(t, "k", "- "+hold.Owner()+" "+hold.Owner())
+
+		fx.each((*redlocktest.Master).Freeze, 1, 2)
+		fx.wantRefused(t, shared(owner), poll.ErrNoQuorum)
+		check.Equal(t, hold.Count(), 2, "Count, in which is nothing that was not confirmed")
+		fx.each((*redlocktest.Master).Thaw, 1, 2)
+		time.Sleep(2 * time.Second)
+		// Nor is the hold's owner a stray by that, which this client would release wherever it meets it.
+		fx.wantRefused(t, request("k"), poll.ErrTaken)
+		fx.wantHolders(t, "k", "- "+hold.Owner()+" "+hold.Owner())
+		check.Equal(t, fx.Master(2).HGet("k", hold.Owner()), "2", "hold count of m3, where the entry was taken back")
+
+		// A majority has lost it: the hold is lost, and the caller locks anew.
+		fx.Master(1).FlushAll()
+		next, err := fx.m.Lock(t.Context(), shared(owner))
+		if err != nil || next == hold {
+			t.Fatalf("Lock with the hold at one master of three = %v, want a new hold", err)
+		}
+		req.Entry.(*entry).wantEnded(t, poll.ErrLost)
+		entryOf(next).wantAlive(t) // it was not inside when that hold ended
+		fx.wantHolders(t, "k", next.Owner()+" "+next.Owner()+" "+next.Owner())
+		check.AtLeast(t, next.Token(), hold.Token()+1, "the token of the next hold")
+	})(t)
+}
+
+// A hold is not taken by another owner because a minority of the masters says so, while others say nothing.
+func TestEnterBesideAStray(t *testing.T) {
+	bubble(5, func(t *testing.T, fx *fixture) {
+		req := shared(new(int))
+		hold := fx.lock(t, req)
+		fx.seat("x", time.Hour, 0)
+		fx.each((*redlocktest.Master).Freeze, 1, 2)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		_, err := fx.m.Lock(ctx, shared(req.Owner))
+		check.Err(t, "Lock", err, poll.ErrNoQuorum, context.DeadlineExceeded)
+		check.NotErr(t, "Lock", err, poll.ErrTaken)
+		check.NotErr(t, "Lock", fx.wantRefused(t, shared(req.Owner), poll.ErrNoQuorum), poll.ErrTaken)
+		check.Err(t, "Check", hold.Check())
+	})(t)
+}
+
+// A caller who waits enters once the hold of its owner can be confirmed, and stays a waiter until then.
+func TestWaitingToEnter(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		owner := new(int)
+		hold := fx.lock(t, shared(owner))
+		fx.each(func(m *redlocktest.Master) { m.Refuse("OOM no") }, 0, 1)
+		c := begin(t, fx.m, patiently(owner))
+		time.Sleep(time.Second)
+		c.wantWaiting(t, "while two masters refuse")
+		fx.Master(0).Refuse("")
+		time.Sleep(time.Second)
+		h := c.wantHold(t, "when one answers again")
+		check.That(t, h == hold && h.Count() == 2, "Lock = another hold, or count %d, want the same with 2", h.Count())
+		// It ends with its context, and says why.
+		fx.Master(0).Refuse("OOM no")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := fx.m.Lock(ctx, patiently(owner))
+		check.Err(t, "Lock", err, context.DeadlineExceeded, poll.ErrNoQuorum)
+		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
+		hold.end(attempt.End, poll.ErrNotHeld)
+		// And at once where it is in vain.
+		hold = fx.lock(t, shared(owner))
+		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
+		_, err = fx.m.Lock(t.Context(), patiently(owner))
+		why, ok := errors.AsType[*poll.MajorityError](err)
+		check.That(t, ok && why.Hopeless && hold.Count() == 1, "Lock = %v, want it hopeless while the hold lasts", err)
+		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
+		hold.end(attempt.End, poll.ErrNotHeld)
+	})(t)
+}
+
+// A caller that waits, and is not the first, enters the hold that another call gets for its owner.
+func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		owner := new(int)
+		first := begin(t, fx.m, patiently(owner))
+		between := begin(t, fx.m, patiently(new(int)))
+		last := begin(t, fx.m, patiently(owner))
+		unlock(t, hold)
+		hold = first.wantHold(t, "it is the first")
+		check.Equal(t, last.wantHold(t, "its owner has the lock"), hold, "the hold of the last caller")
+		between.wantWaiting(t, "while another owner has it")
+		fx.wantCounts(t, hold, "2", 2)
+		for _, c := range []*call{first, last} {
+			check.Err(t, "Unlock", hold.Unlock(t.Context(), c.entry))
+		}
+		unlock(t, between.wantHold(t, "then"))
+		fx.wantNothing(t, "after all", fx.m)
+	})(t)
+}
+
+// Unlock of one entry returns once the masters have been told, however many others come and go meanwhile.
+func TestUnlockWhileOthersComeAndGo(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		owner := new(int)
+		outer, inner := shared(owner), shared(owner)
+		hold := fx.lock(t, outer)
+		fx.lock(t, inner)
+		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		var others sync.WaitGroup
+		others.Go(func() {
+			for range 5000 {
+				others.Go(func() {
+					req := shared(owner)
+					_, err := fx.m.Lock(t.Context(), req)
+					check.Err(t, "Lock", err)
+					check.Err(t, "Unlock", hold.Unlock(t.Context(), req.Entry))
+				})
+				time.Sleep(time.Second / 5000)
+			}
+		})
+		time.Sleep(100 * time.Millisecond)
+		began := time.Now()
+		check.OK(t, hold.Unlock(t.Context(), inner.Entry))
+		check.AtMost(t, time.Since(began), 10*time.Millisecond, "Unlock took")
+		others.Wait()
+		fx.wantCounts(t, hold, "1", 1)
+		unlock(t, hold)
+	})(t)
+}
+
+// downgrade has the masters make a reader of a hold, without its client.
+func (fx *fixture) downgrade(t *testing.T, hold *Hold) {
+	t.Helper()
+	reader := script.NewReader(hold.d.key, hold.Owner())
+	words := script.Renew(lease, []script.Renewal{{Owner: reader, Token: hold.Token()}}).Words(nil, false)
+	for _, p := range fx.Pools() {
+		conn := p.Get()
+		_, err := conn.Do(words[0].(string), words[1:]...)
+		check.OK(t, errors.Join(err, conn.Close()))
+	}
+}
+
+// What was asked for a writer, and comes behind the downgrade, says nothing of the reader that the hold is by
+// then: nothing is lost, and it is asked again for a reader.
+func TestWhatComesBehindADowngrade(t *testing.T) {
+	for name, tt := range map[string]struct {
+		call  func(fx *fixture, hold *Hold, owner any, inner Entry) error
+		want  error
+		count int
+	}{
+		"RLock": {func(fx *fixture, _ *Hold, owner any, _ Entry) error {
+			req := shared(owner)
+			req.Shared = true
+			_, err := fx.m.Lock(context.Background(), req)
+			return err
+		}, nil, 3},
+		"Lock": {func(fx *fixture, _ *Hold, owner any, _ Entry) error {
+			_, err := fx.m.Lock(context.Background(), shared(owner))
+			return err
+		}, poll.ErrUpgrade, 2},
+		"Unlock": {func(_ *fixture, hold *Hold, _ any, inner Entry) error {
+			return hold.Unlock(context.Background(), inner)
+		}, nil, 1},
+		"Extend": {func(_ *fixture, hold *Hold, _ any, inner Entry) error {
+			return hold.Extend(context.Background(), inner, lease)
+		}, nil, 2},
+	} {
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			owner := new(int)
+			outer, inner := shared(owner), shared(owner)
+			hold := fx.lock(t, outer)
+			fx.lock(t, inner)
+			fx.downgrade(t, hold) // the masters know it first
+			fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+			result := during(func() error { return tt.call(fx, hold, owner, inner.Entry) }) // it was asked for a writer
+			check.Err(t, "Downgrade", hold.Downgrade(t.Context(), outer.Entry))
+			check.Err(t, name, <-result, tt.want)
+			check.Equal(t, hold.Count(), tt.count, "Count")
+			outer.Entry.(*entry).wantAlive(t)
+			hold.end(attempt.End, poll.ErrNotHeld)
+			time.Sleep(time.Second)
+			fx.wantHolders(t, "k", "- - -")
+		}))
+	}
+}
+
+// A hold whose last entry gives up before it is confirmed has ended, as by Unlock.
+func TestTheLastEntryGivesUp(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		outer := shared(new(int))
+		hold := fx.lock(t, outer)
+		synctest.Wait()
+		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		inner := begin(t, fx.m, shared(outer.Owner))
+		var unlocked sync.WaitGroup
+		unlocked.Go(func() { check.OK(t, hold.Unlock(t.Context(), outer.Entry)) })
+		synctest.Wait()
+		inner.cancel()
+		inner.wantError(t, "it gave up", context.Canceled)
+		check.Err(t, "Check", hold.Check(), poll.ErrNotHeld)
+		unlocked.Wait()
+		outer.Entry.(*entry).wantEnded(t, poll.ErrNotHeld)
+		fx.wantNothing(t, "after all", fx.m)
 	})(t)
 }
