@@ -2,8 +2,10 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/internal/check"
@@ -99,5 +101,99 @@ func TestWhatAContextTells(t *testing.T) {
 			got, ok := redlock.PermitSlot(tt.ctx)
 			check.That(t, got == slot && ok == (tt.permit != nil), "PermitSlot of %s = %d, %v, want %d", tt.what, got, ok, slot)
 		}
+	})(t)
+}
+
+// Which calls are refused under which contexts, since they would wait for their own caller: at once, and nobody is asked
+// for that. So who works under a hold has no part in it.
+func TestWhoWouldWaitForItself(t *testing.T) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, redlocktest.Start(t, 3), redlock.Config{}) // of other masters
+		job := lock(t, t.Context(), c, "job")
+		db := lock(t, job.Context(), c, "db")
+		reader := lock(t, t.Context(), c, "read", redlock.Shared())
+		over := lock(t, t.Context(), c, "over")
+		unlock(t, over)
+		both := lockAll(t, job.Context(), c, "both a", "both b")
+		permit := acquire(t, c, "pool", 2)
+		left := lock(t, t.Context(), c, "left")
+		stays := got(t, "Enter", left.Enter, t.Context())
+		unlock(t, left)
+		owned := lock(t, redlock.WithOwner(t.Context()), c, "owned")
+		inTree := got(t, "Enter", job.Enter, redlock.WithOwner(t.Context()))
+		for _, w := range []struct {
+			under string
+			ctx   context.Context
+			name  string
+			want  error // nil: it is granted
+		}{
+			{"its own hold", job.Context(), "job", redlock.ErrHeld},
+			{"its own hold, without its end", context.WithoutCancel(job.Context()), "job", redlock.ErrHeld},
+			{"the inner of two holds", db.Context(), "db", redlock.ErrHeld},
+			{"the outer of two holds", db.Context(), "job", redlock.ErrHeld},
+			{"an outer hold, the name of an inner one", job.Context(), "db", redlock.ErrTaken},
+			{"another hold", job.Context(), "x", nil},
+			{"a reader's hold", reader.Context(), "read", redlock.ErrUpgrade},
+			{"a hold that was unlocked", context.WithoutCancel(over.Context()), "over", nil},
+			{"a Hold that was unlocked, of a lock that goes on", context.WithoutCancel(left.Context()), "left", redlock.ErrTaken},
+			{"a Hold that entered a lock", stays.Context(), "left", redlock.ErrHeld},
+			{"a Hold that entered the lock of another owner", inTree.Context(), "job", redlock.ErrHeld},
+			{"a hold of another client", lock(t, t.Context(), d, "y").Context(), "y", nil},
+			{"a permit", permit.Context(), "pool", nil},
+			{"a tree that does not hold it", redlock.WithOwner(t.Context()), "owned", redlock.ErrTaken},
+			{"a tree inside its hold", redlock.WithOwner(job.Context()), "job", redlock.ErrHeld},
+			{"its tree", owned.Context(), "owned", nil},
+			{"its tree, which is told again that it is one", redlock.WithOwner(owned.Context()), "owned", nil},
+			{"LockAll", both.Context(), "both b", redlock.ErrHeld},
+			{"one of LockAll", both.Hold("both a").Context(), "both b", redlock.ErrHeld},
+			{"LockAll inside a hold", both.Context(), "job", redlock.ErrHeld},
+			{"LockAll of other names", both.Context(), "u", nil},
+		} {
+			what := w.name + " under " + w.under
+			synctest.Wait()
+			before, start := scripts(fleet), time.Now()
+			for call, f := range map[string]func() (interface{ Unlock(context.Context) error }, error){
+				"TryLock": func() (interface{ Unlock(context.Context) error }, error) { return c.TryLock(w.ctx, w.name) },
+				"TryLockAll": func() (interface{ Unlock(context.Context) error }, error) {
+					return c.TryLockAll(w.ctx, []string{"0", w.name})
+				},
+			} {
+				switch hold, err := f(); {
+				case w.want != nil:
+					expect(t, call+" of "+what, err, w.want)
+				case err != nil:
+					t.Errorf("%s of %s = %v", call, what, err)
+				default:
+					expect(t, "Unlock", hold.Unlock(t.Context()))
+				}
+			}
+			if !errors.Is(w.want, redlock.ErrHeld) {
+				continue
+			}
+			expect(t, "Lock of "+what, second(c.Lock(w.ctx, w.name)), w.want)
+			expect(t, "Do of "+what, c.Do(w.ctx, w.name, func(context.Context) error { return nil }), w.want)
+			expect(t, "Lead of "+what, c.Lead(w.ctx, w.name, func(context.Context) error { return nil }), w.want)
+			expect(t, "Lock of "+what+", to read", second(c.Lock(w.ctx, w.name, redlock.Shared())), redlock.ErrHeld)
+			check.Equal(t, scripts(fleet)-before, 0, "script calls for %s", what)
+			check.Equal(t, time.Since(start), 0, "the time for %s", what)
+		}
+		expectNot(t, "a reader under a reader", second(c.Lock(reader.Context(), "read", redlock.Shared())), redlock.ErrUpgrade)
+	})(t)
+}
+
+// A fixed lease that was handed off lasts for all of it, also where somebody with a shorter one has entered and left
+// before the masters know of it.
+func TestEnterShortensNoLease(t *testing.T) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		const long = 2 * lease
+		c, d := open(t, fleet, redlock.Config{MaxLease: long}), open(t, fleet, redlock.Config{MaxLease: long})
+		before := lock(t, t.Context(), c, "a")
+		next := locking(t, d, "a", redlock.Lease(long))
+		unlock(t, before)
+		hold := next.returned(t)
+		unlock(t, got(t, "Enter", hold.Enter, t.Context()))
+		time.Sleep(lease + time.Second)
+		expectAlive(t, hold)
+		unlock(t, hold)
 	})(t)
 }

@@ -2,6 +2,8 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -87,4 +89,85 @@ func TestManyCallersCostOne(t *testing.T) {
 		}
 		check.AtLeast(t, inside, served, "callers that were inside")
 	})
+}
+
+// A service waits until its masters would grant, and then gets its first lock at once. A client that says nothing
+// of a restart guard has one.
+func TestReady(t *testing.T) {
+	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		each(fleet, 0, 3, (*redlocktest.Master).Restart)
+		c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+		expect(t, "New", err)
+		defer c.Close()
+		synctest.Wait()
+		ctx := within(t, t.Context(), time.Second)
+		err = c.Ready(ctx)
+		expect(t, "Ready", err, redlock.ErrGuarded, redlock.ErrNoQuorum, context.DeadlineExceeded)
+		var why *redlock.MajorityError
+		if !errors.As(err, &why) || why.Guard < lease-time.Second || why.Guard > lease+2*time.Second {
+			t.Fatalf("Ready = %v, want a MajorityError with the time that is left", err)
+		}
+		start := time.Now()
+		expect(t, "Ready", c.Ready(t.Context()))
+		if took := time.Since(start); took < why.Guard-time.Millisecond || took > why.Guard+time.Millisecond {
+			t.Errorf("Ready after %v, want %v", took, why.Guard)
+		}
+		start = time.Now()
+		unlock(t, lock(t, t.Context(), c, "a"))
+		check.AtMost(t, time.Since(start), time.Millisecond, "Lock, when it was ready, took")
+
+		// Close lets a caller go.
+		each(fleet, 0, 3, (*redlocktest.Master).Kill)
+		time.Sleep(settle)
+		time.AfterFunc(time.Minute, func() { c.Close() })
+		start = time.Now()
+		for range 2 { // the second is of a client that is closed
+			expect(t, "Ready", c.Ready(t.Context()), redlock.ErrClosed)
+			check.Between(t, time.Since(start), time.Minute, time.Minute+3*nodeTimeout, "Close came after a minute: Ready returned after")
+		}
+	})(t)
+}
+
+// A minority that names a holder does not say that the lock is taken, and the error tells of the masters that were silent
+// until the deadline.
+func TestAMinorityDoesNotSayTaken(t *testing.T) {
+	bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), c, "a")
+		other := open(t, fleet, redlock.Config{})
+		expect(t, "Ready", other.Ready(t.Context()))
+		unlock(t, lock(t, t.Context(), other, "b"))
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		for what, lock := range map[string]func(context.Context, string, ...redlock.Option) (*redlock.Hold, error){"TryLock": other.TryLock, "Lock": other.Lock} {
+			_, err := lock(within(t, t.Context(), nodeTimeout/4), "a")
+			expect(t, what, err, redlock.ErrNoQuorum, context.DeadlineExceeded)
+			expectNot(t, what, err, redlock.ErrTaken)
+			why, _ := errors.AsType[*redlock.MajorityError](err)
+			check.Equal(t, len(why.Masters), 5, "masters that the error of %s tells of", what)
+		}
+	})(t)
+}
+
+// Callers of a client that has yet to take its first lock ask the masters that are left of an outage for nothing, however
+// many wait: they cannot be admitted.
+func TestNewcomersWaitForAMajority(t *testing.T) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		each(fleet, 1, 3, (*redlocktest.Master).Kill)
+		time.Sleep(settle)
+		left := fleet.Master(0)
+		left.Delay(time.Millisecond)
+		before := left.Calls("EVAL") + left.Calls("EVALSHA")
+		var calls []*waiting
+		for i := range 100 {
+			calls = append(calls, locking(t, c, fmt.Sprint("n-", i)))
+		}
+		time.Sleep(10 * time.Second)
+		check.Equal(t, left.Calls("EVAL")+left.Calls("EVALSHA")-before, 0, "scripts that the master ran that was left")
+		each(fleet, 1, 3, (*redlocktest.Master).RestartWithData)
+		for _, w := range calls {
+			<-w.done
+			if expect(t, "Lock after the outage", w.err); w.hold != nil {
+				unlock(t, w.hold)
+			}
+		}
+	})(t)
 }
