@@ -1,7 +1,6 @@
 package redlocktest
 
 import (
-	"errors"
 	"io"
 	"maps"
 	"math"
@@ -202,8 +201,7 @@ func TestClientKillBeforeThawedCommand(t *testing.T) {
 		check.Equal[any](t, do(t, killer, "CLIENT", "KILL", "ID", id), int64(1), "CLIENT KILL")
 		check.Equal[any](t, do(t, killer, "CLIENT", "KILL", "ID", id), int64(0), "CLIENT KILL again")
 		time.Sleep(time.Minute)
-		got, want := m.Keys(), []string{"before"}
-		check.That(t, slices.Equal(got, want), "keys: got %v, want %v", got, want)
+		wantKeys(t, m, "keys", "before")
 	})
 }
 
@@ -222,9 +220,7 @@ func TestSubscription(t *testing.T) {
 		}
 		do(t, c, "CLIENT", "KILL", "ID", id)
 		check.Equal[any](t, do(t, c, "PUBLISH", "ch", "two"), int64(0), "receivers after CLIENT KILL")
-		if _, err := sub.Receive(); !errors.Is(err, io.EOF) {
-			t.Errorf("Receive after CLIENT KILL: got %v, want EOF", err)
-		}
+		check.Err(t, "Receive after CLIENT KILL", second(sub.Receive()), io.EOF)
 	})
 }
 

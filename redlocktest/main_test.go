@@ -69,3 +69,12 @@ func info(t *testing.T, c redis.Conn, sections ...any) map[string]string {
 	}
 	return fields
 }
+
+// second returns the error of a call with two results.
+func second[A any](_ A, err error) error { return err }
+
+// wantKeys wants m to have these keys, in order, and no others.
+func wantKeys(t *testing.T, m *Master, when string, want ...string) {
+	t.Helper()
+	check.Equal(t, strings.Join(m.Keys(), " "), strings.Join(want, " "), "%s", when)
+}
