@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -208,7 +209,7 @@ func (e *exam) conflicts(own *terms.Terms, uses []use) {
 		switch terms.Conflict(own, u.said.Terms) {
 		case terms.ErrOverlap:
 			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/changes.md",
-				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.said.Terms.String())
+				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), named(u.said.Terms, own))
 		case terms.ErrLayout:
 			e.note(u.at, "other-sets", Error, "upgrade all clients to one layout, as docs/changes.md says",
 				"%s stores locks in layout %d, and this library in layout %d: each misreads the locks of the other, so two clients can hold one name at once", u.by(), u.said.Layout, own.Layout)
@@ -223,6 +224,20 @@ func (e *exam) conflicts(own *terms.Terms, uses []use) {
 			}
 		}
 	}
+}
+
+// named names the masters of other terms: one that does not say its address, by the address that own has for it.
+func named(other, own *terms.Terms) string {
+	all := terms.Terms{Masters: slices.Clone(other.Masters)}
+	for i := range all.Masters {
+		m := &all.Masters[i]
+		for k := range own.Masters {
+			if script.Same(m, &own.Masters[k]) {
+				m.Address = cmp.Or(m.Address, own.Masters[k].Address)
+			}
+		}
+	}
+	return all.String()
 }
 
 // clash notes and reports whether two ways to use a master conflict.
