@@ -83,22 +83,24 @@ func permits(ctx context.Context, d *clients.Directory, name string) (in Semapho
 	if err != nil {
 		return in, err
 	}
-	seen := make([]Inspection, slices.Max(append(slots, 0))+1) // by slot
-	err = each(slots, func(slot int) error {
-		one, err := look(ctx, d, name, script.SlotKey(name, slot))
+	seats := make([]*seat, len(slots))
+	for i, slot := range slots {
+		seats[i] = &seat{number: slot}
+	}
+	err = each(seats, func(s *seat) error {
+		one, err := look(ctx, d, name, script.SlotKey(name, s.number))
 		if err == nil {
-			seen[slot] = one
+			s.Inspection = one
 		} else if why, ok := errors.AsType[*poll.MajorityError](err); ok && why.Hopeless {
 			return nil // another program's
 		}
 		return err
 	})
-	for _, slot := range slots {
-		one := seen[slot]
-		held := Slot{Number: slot, Owner: one.Holder, Remaining: one.Remaining, HeldFor: one.HeldFor}
+	for _, one := range seats {
+		held := Slot{Number: one.number, Owner: one.Holder, Remaining: one.Remaining, HeldFor: one.HeldFor}
 		for k, s := range one.Masters {
 			if state := &in.Masters[k]; s.Holder != "" {
-				state.Slots = append(state.Slots, Slot{Number: slot, Owner: s.Holder, Remaining: s.Remaining, Token: s.Token})
+				state.Slots = append(state.Slots, Slot{Number: one.number, Owner: s.Holder, Remaining: s.Remaining, Token: s.Token})
 			}
 			if s.Holder == one.Holder {
 				held.Token = max(held.Token, s.Token)
@@ -110,17 +112,23 @@ func permits(ctx context.Context, d *clients.Directory, name string) (in Semapho
 	}
 	for place, more := 0, true; more; place++ {
 		more = false
-		for _, slot := range slots {
-			for k, m := range seen[slot].Masters {
+		for _, one := range seats {
+			for k, m := range one.Masters {
 				if from, to := m.Queue, &in.Masters[k].Queue; place < len(from) && len(*to) < maxWaiters {
 					w := from[place]
-					w.Slot, more = slot, true
+					w.Slot, more = one.number, true
 					*to = append(*to, w)
 				}
 			}
 		}
 	}
 	return in, err
+}
+
+// seat is a slot of a semaphore, and what the masters say of its lock; nothing if it is another program's.
+type seat struct {
+	number int
+	Inspection
 }
 
 // taken returns which slots of a semaphore somebody has or waits for at any master, and which masters answered.
