@@ -90,7 +90,7 @@ type heldReport struct {
 }
 
 type heldLock struct {
-	Name  string `json:"name"`
+	nameJSON
 	Token int64  `json:"token"`
 	Owner string `json:"owner"`
 	Slot  *int   `json:"slot,omitempty"` // of a permit
@@ -101,7 +101,7 @@ func (h *holdCmd) print(out io.Writer, holds []*redlock.Hold) error {
 	var all heldReport
 	var text bytes.Buffer
 	for _, hold := range holds {
-		one := heldLock{Name: hold.Name(), Token: hold.Token(), Owner: hold.Owner()}
+		one := heldLock{nameJSON: nameAsJSON(hold.Name()), Token: hold.Token(), Owner: hold.Owner()}
 		switch slot := hold.Slot(); {
 		case h.Permits > 0:
 			one.Slot = &slot

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
@@ -10,6 +11,19 @@ import (
 
 // What inspect prints with --json, and what others print of the same. Fields are never removed; new ones may be
 // added. Times are in milliseconds.
+
+// nameJSON is the name of a lock. JSON is UTF-8, and a name any bytes.
+type nameJSON struct {
+	Name  string `json:"name"`
+	Bytes []byte `json:"name_base64,omitempty"` // if it is not UTF-8
+}
+
+func nameAsJSON(name string) nameJSON {
+	if utf8.ValidString(name) {
+		return nameJSON{Name: name}
+	}
+	return nameJSON{name, []byte(name)}
+}
 
 // clientJSON is a client.
 type clientJSON struct {
@@ -44,7 +58,7 @@ func clientAsJSON(c *redlock.ClientInfo) *clientJSON {
 
 // inspection is what the masters say of a lock.
 type inspection struct {
-	Name    string      `json:"name"`
+	nameJSON
 	Held    *bool       `json:"held"` // null when too few masters answered
 	Holder  string      `json:"holder,omitempty"`
 	Client  *clientJSON `json:"client,omitempty"` // of the holder
@@ -84,7 +98,7 @@ type waiter struct {
 
 // permitsReport is what the masters say of permits.
 type permitsReport struct {
-	Name    string          `json:"name"`
+	nameJSON
 	Held    *int            `json:"held"` // null when too few masters answered
 	Slots   []slot          `json:"slots"`
 	Error   string          `json:"error,omitempty"`
@@ -135,7 +149,7 @@ func slotAsJSON(s redlockadmin.Slot) slot {
 
 func inspectionAsJSON(seen redlockadmin.Inspection, err error) inspection {
 	report := inspection{
-		Name: seen.Name, Holder: seen.Holder, Client: clientAsJSON(seen.Client), LeftMS: seen.Remaining.Milliseconds(), ForMS: seen.HeldFor.Milliseconds(),
+		nameJSON: nameAsJSON(seen.Name), Holder: seen.Holder, Client: clientAsJSON(seen.Client), LeftMS: seen.Remaining.Milliseconds(), ForMS: seen.HeldFor.Milliseconds(),
 		Readers: eachAs(seen.Readers, readerAsJSON), Error: bare(err, ""),
 		Masters: eachAs(seen.Masters, func(m redlockadmin.MasterState) master {
 			return master{
@@ -153,7 +167,7 @@ func inspectionAsJSON(seen redlockadmin.Inspection, err error) inspection {
 
 func permitsAsJSON(seen redlockadmin.SemaphoreInspection, err error) permitsReport {
 	report := permitsReport{
-		Name: seen.Name, Slots: eachAs(seen.Slots, slotAsJSON), Error: bare(err, ""),
+		nameJSON: nameAsJSON(seen.Name), Slots: eachAs(seen.Slots, slotAsJSON), Error: bare(err, ""),
 		Masters: eachAs(seen.Masters, func(m redlockadmin.SemaphoreState) permitsMaster {
 			return permitsMaster{
 				Master: m.Master, Slots: eachAs(m.Slots, slotAsJSON), Queue: eachAs(m.Queue, permitWaiterAsJSON),

@@ -121,7 +121,7 @@ type listJSON struct {
 }
 
 type lockJSON struct {
-	Name      string      `json:"name"`
+	nameJSON
 	Semaphore bool        `json:"semaphore"`
 	Held      bool        `json:"held"` // a majority names who has it
 	Holder    string      `json:"holder,omitempty"`
@@ -139,7 +139,7 @@ type lockJSON struct {
 func listReport(all listing) listJSON {
 	return listJSON{More: all.more, Locks: eachAs(all.locks, func(one redlockadmin.Listed) lockJSON {
 		return lockJSON{
-			Name: one.Name, Semaphore: one.Semaphore, Held: one.Held, Holder: one.Holder, Client: clientAsJSON(one.Client),
+			nameJSON: nameAsJSON(one.Name), Semaphore: one.Semaphore, Held: one.Held, Holder: one.Holder, Client: clientAsJSON(one.Client),
 			Count: one.Count, LeftMS: one.Remaining.Milliseconds(), ForMS: one.HeldFor.Milliseconds(), Token: one.Token,
 			Readers: one.Readers, Slots: one.Slots, Waiting: one.Waiting, Masters: one.Masters,
 		}
