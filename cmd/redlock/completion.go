@@ -1,70 +1,167 @@
 package main
 
 import (
+	"context"
 	"embed"
+	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/redlock/internal/quote"
 )
 
 type completionCmd struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
-}
-
-// Run prints the script that completes the command line of redlock in a shell.
-//
-// The scripts are made from kong's model, and have all they need in them but the names of locks: for
-// those they ask redlock list, which finds the masters by its environment. The companions of kong ask for
-// everything, and are not kept up or bring a second parser.
-func (c *completionCmd) Run(std streams) error {
-	var line cli
-	parser, err := newParser(&line, io.Discard, io.Discard, func(int) {})
-	if err != nil {
-		return err
-	}
-	script, err := template.New(c.Shell+".tmpl").Funcs(template.FuncMap{
-		"flags":  func(command *kong.Node) []*kong.Flag { return slices.Concat(command.AllFlags(true)...) },
-		"brief":  brief,
-		"file":   isFile,
-		"names":  func(command *kong.Node) bool { return slices.Contains(ofNames, command.Name) },
-		"values": values,
-		"join":   strings.Join,
-		"upper":  strings.ToUpper,
-		"single": func(text string) string { return strings.ReplaceAll(text, `'`, `'\''`) },
-		"zsh":    strings.NewReplacer(`'`, `'\''`, `[`, `\[`, `]`, `\]`, `:`, `\:`).Replace,
-		"fish":   strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace,
-	}).ParseFS(completionScripts, "completion/"+c.Shell+".tmpl")
-	if err != nil {
-		return err
-	}
-	return script.Execute(std.out, parser.Model.Children)
+	Shell string  `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Line  *string `hidden:""` // what is typed so far, as the scripts ask: see suggest
 }
 
 //go:embed completion
 var completionScripts embed.FS
 
-// ofNames are the commands whose arguments are names of locks.
-var ofNames = []string{"run", "hold", "inspect", "list", "unlock"}
+// Run prints the script that completes the command line of redlock in a shell, or what the script asks for.
+func (c *completionCmd) Run(std streams) error {
+	if c.Line != nil {
+		return c.suggest(std.out, *c.Line)
+	}
+	script, err := completionScripts.ReadFile("completion/redlock." + c.Shell)
+	if err == nil {
+		_, err = std.out.Write(script)
+	}
+	return err
+}
 
-// values returns what may be the argument of a command, if that is one of a few.
-func values(command *kong.Node) (all []string) {
-	switch command.Name {
-	case "completion":
-		return command.Positional[0].EnumSlice()
-	case "help":
-		for _, other := range command.Parent.Children {
-			all = append(all, other.Name)
+// suggestion is a word that may stand where one is typed, and what it means.
+type suggestion struct{ word, means string }
+
+// suggest prints how the last word of a line may go on, one suggestion on each line, as the shell takes it. Instead,
+// a tab and a word say that the shell knows better: a file, or the command behind -- or its argument.
+//
+// The names of locks come from the masters that the environment names. The companions of kong ask for everything, and
+// are not kept up or bring a second parser.
+func (c *completionCmd) suggest(out io.Writer, line string) error {
+	parser, err := newParser(new(cli), io.Discard, io.Discard, func(int) {})
+	if err != nil {
+		return err
+	}
+	words := shellWords(line + "|") // so that the last one is there, even if it is empty
+	last := len(words) - 1
+	typed := strings.TrimSuffix(words[last], "|")
+	all, instead := suggestions(parser.Model, words[1:max(1, last)], typed)
+	if instead != "" {
+		_, err = fmt.Fprintf(out, "\t%s\n", instead)
+		return err
+	}
+	for _, s := range all {
+		if strings.HasPrefix(s.word, typed) {
+			if _, err := fmt.Fprintln(out, c.written(s, typed)); err != nil {
+				return err
+			}
 		}
-		return append(all, "config", "exit-codes")
 	}
 	return nil
 }
 
-// brief returns the first sentence of a flag's help.
-func brief(flag *kong.Flag) string {
-	first, _, _ := strings.Cut(flag.Help, ". ")
-	return strings.TrimSuffix(first, ".")
+// written returns a suggestion as the shell takes it. bash completes what is behind the last colon or = of a word, and
+// puts it into the line as it is: nothing in it, whoever chose it, is for the shell. The others quote by themselves.
+func (c *completionCmd) written(s suggestion, typed string) string {
+	switch c.Shell {
+	case "bash":
+		return forShell(s.word)[strings.LastIndexAny(forShell(typed), ":=")+1:]
+	case "zsh":
+		return strings.ReplaceAll(s.word, ":", `\:`) + ":" + s.means
+	}
+	return s.word + "\t" + s.means
+}
+
+var notPlain = regexp.MustCompile(`[^\w./:=@%+,\x{80}-\x{10FFFF}-]`)
+
+func forShell(word string) string { return notPlain.ReplaceAllString(word, `\$0`) }
+
+// suggestions returns what may stand behind words, the first of which is the subcommand, or what the shell is to find
+// instead.
+func suggestions(model *kong.Application, words []string, typed string) (all []suggestion, instead string) {
+	if len(words) == 0 {
+		for _, command := range model.Children {
+			all = append(all, suggestion{command.Name, command.Help})
+		}
+		return append(all, suggestion{"--help", "Print help and exit."}, suggestion{"--version", "Print the version and exit."}), ""
+	}
+	i := slices.IndexFunc(model.Children, func(command *kong.Node) bool { return command.Name == words[0] })
+	if i < 0 {
+		return nil, ""
+	}
+	command, before := model.Children[i], words[len(words)-1]
+	if dashes := slices.Index(words, "--"); dashes > 0 && command.Name == "run" {
+		if before == "--" && dashes == len(words)-1 {
+			return nil, "command"
+		}
+		return nil, "argument"
+	}
+	if flag, _, valued := strings.Cut(typed, "="); valued {
+		before = flag
+	}
+	for _, flag := range slices.Concat(command.AllFlags(true)...) {
+		long, short := "--"+flag.Name, "-"+string(flag.Short)
+		means, _, _ := strings.Cut(flag.Help, ". ")
+		switch {
+		case (before == long || before == short) && isFile(flag):
+			return nil, "file"
+		case (before == long || before == short) && !flag.IsBool():
+			return nil, ""
+		case strings.HasPrefix(typed, "-"):
+			all = append(all, suggestion{long, means})
+		}
+	}
+	switch {
+	case len(all) > 0:
+	case len(words) == 1 && command.Name == "completion":
+		for _, shell := range command.Positional[0].EnumSlice() {
+			all = append(all, suggestion{shell, ""})
+		}
+	case len(words) == 1 && command.Name == "help":
+		all, _ = suggestions(model, nil, "")
+		all = append(all[:len(model.Children)], suggestion{"config", "settings in a file"}, suggestion{"exit-codes", "what each exit code means"})
+	case slices.Contains([]string{"run", "hold", "inspect", "list", "unlock"}, command.Name):
+		all = namesFrom(typed)
+	}
+	return all, ""
+}
+
+// namesFrom returns the first names that begin so and that somebody has. Those that cannot be typed are none.
+func namesFrom(begin string) (all []suggestion) {
+	line, parsed, _, err := parse([]string{"list", "--", regexp.MustCompile(`[*?[\]\\]`).ReplaceAllString(begin, `\$0`) + "*"}, io.Discard, io.Discard)
+	if err != nil {
+		return nil
+	}
+	client, err := line.List.openToLook(originsOf(parsed, &line.file), io.Discard)
+	if err != nil {
+		return nil
+	}
+	defer closeSoon(client)
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	defer cancel()
+	found, _ := listed(ctx, client, line.List.Pattern, "", line.List.Limit)
+	for _, one := range found.locks {
+		if quote.Text(one.Name) == one.Name {
+			all = append(all, suggestion{one.Name, ""})
+		}
+	}
+	return slices.Compact(all)
+}
+
+var (
+	shellWord   = regexp.MustCompile(`(?:[^\s'"\\]|\\.|'[^']*'|"[^"]*")+`)
+	shellQuotes = regexp.MustCompile(`\\(.)|'([^']*)'|"([^"]*)"`)
+)
+
+// shellWords splits a line as a shell does, as far as quotes go.
+func shellWords(line string) (words []string) {
+	for _, word := range shellWord.FindAllString(line, -1) {
+		words = append(words, shellQuotes.ReplaceAllString(word, "$1$2$3"))
+	}
+	return words
 }

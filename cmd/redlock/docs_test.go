@@ -81,14 +81,6 @@ func tryBlock(t *testing.T, block string) (lines int) {
 	return lines
 }
 
-// shellWords splits a line as a shell does, as far as quotes go.
-func shellWords(line string) (words []string) {
-	for _, word := range regexp.MustCompile(`(?:[^\s'"]|'[^']*'|"[^"]*")+`).FindAllString(line, -1) {
-		words = append(words, regexp.MustCompile(`'([^']*)'|"([^"]*)"`).ReplaceAllString(word, "$1$2"))
-	}
-	return words
-}
-
 // understood returns nil if redlock accepts the line.
 func understood(t *testing.T, env map[string]string, args []string) error {
 	t.Helper()
