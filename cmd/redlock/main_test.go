@@ -133,38 +133,3 @@ func TestNamesOfRun(t *testing.T) {
 		})
 	}
 }
-
-// Names and commands are any bytes, and each counts: one that is empty is refused, and not left out.
-func TestArgumentsAsTheyAre(t *testing.T) {
-	t.Setenv("REDLOCK_NAME", "")
-	os.Unsetenv("REDLOCK_NAME") // t.Setenv restores it
-	for _, names := range [][]string{{"a", ""}, {"", "a"}, {"caf\xe9"}, {"a\nb", "c\n"}, {"a\\\nb", `c\`}} {
-		var flags []string
-		for _, name := range names {
-			flags = append(flags, "--name="+strings.ReplaceAll(name, "\n", "\\\n"))
-		}
-		for _, args := range [][]string{
-			append(append([]string{"run"}, names...), "--", "rm", "\xe9", ""),
-			append(append([]string{"run"}, flags...), "rm", "\xe9", ""),
-			append([]string{"hold"}, names...),
-			append([]string{"hold"}, flags...),
-			append([]string{"run", "-c", "rm \xe9"}, names...),
-		} {
-			line, _, _, err := parse(args, io.Discard, io.Discard)
-			if err != nil {
-				t.Errorf("redlock %q: %v", args, err)
-				continue
-			}
-			got := slices.Concat(line.Run.Name, line.Hold.Name, line.Hold.Argument)
-			if !slices.Equal(got, names) {
-				t.Errorf("redlock %q locks %q", args, got)
-			}
-			if words := line.Run.Command; args[0] == "run" && args[1] != "-c" && !slices.Equal(words[len(words)-3:], []string{"rm", "\xe9", ""}) {
-				t.Errorf("redlock %q runs %q", args, words)
-			}
-			if script := line.Run.Script; script != nil && *script != "rm \xe9" {
-				t.Errorf("redlock %q runs %q", args, *script)
-			}
-		}
-	}
-}
