@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -115,7 +114,7 @@ func TestExitCodesAreExplained(t *testing.T) {
 		t.Errorf("exit.go has %d codes: this test looks for the wrong thing", len(codes))
 	}
 	for _, code := range codes {
-		if !slices.ContainsFunc(exitCodes, func(e meaning) bool { return !e.own && e.means != "" && strconv.Itoa(e.code) == code[2] }) {
+		if !slices.ContainsFunc(exitCodes(), func(e meaning) bool { return e.means != "" && strings.TrimSuffix(e.code, "+n") == code[2] }) {
 			t.Errorf("%s (%s) is not in the table", code[1], code[2])
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// Exit codes, whose meanings are in exitCodes. Those between 64 and 78 are from sysexits.h, which scripts
+// Exit codes, whose meanings are in manual.tmpl. Those between 64 and 78 are from sysexits.h, which scripts
 // and mailers know; 126, 127 and 128+n are the shell's. A command may use the same numbers. A caller that
 // must tell them apart looks at stderr, where redlock says why it ended.
 const (
@@ -26,46 +26,6 @@ const (
 	exitNotFound      = 127 // there is no such command
 	exitSignal        = 128 // plus n: ended by signal n
 )
-
-// meaning is what a code means. redlock help exit-codes prints all of them, and the help of each
-// command prints its own.
-type meaning struct {
-	code  int
-	own   bool   // any code: the command's own
-	of    string // the commands, or empty: all that ask masters
-	means string
-}
-
-var exitCodes = []meaning{
-	{own: true, of: "run", means: "the command's own code, or 128+n if signal n ended it; unless one of those below"},
-	{code: exitOK, of: "hold", means: "stdin was closed, and the lock released"},
-	{code: exitOK, of: "inspect", means: "held; with --permits: at least one permit is held"},
-	{code: exitOK, of: "doctor", means: "locks are safe on these masters; there may be warnings"},
-	{code: exitOK, of: "list", means: "at least one name is listed"},
-	{code: exitOK, of: "clients", means: "all use the same masters, or sets of masters that are safe together"},
-	{code: exitOK, of: "unlock", means: "the lock is free now, whether or not somebody held it: the output says which"},
-	{code: exitOK, of: "demo", means: "every claim of the demo held"},
-	{code: exitNo, of: "inspect", means: "free"},
-	{code: exitNo, of: "doctor", means: "there are errors: locks are not safe, or cannot be had"},
-	{code: exitNo, of: "list", means: "nothing that matches is held"},
-	{code: exitNo, of: "clients", means: "clients use sets of masters that are not known to be safe together"},
-	{code: exitNo, of: "demo", means: "a claim did not hold"},
-	{code: exitUsage, means: "bad arguments, or a variable or a configuration file that is wrong"},
-	{code: exitUsage, of: "unlock", means: "no --force"},
-	{code: exitUsage, of: "demo", means: "the file of --html cannot be written"},
-	{code: exitNoQuorum, means: "too few masters answered"},
-	{code: exitSoftware, means: "a fault of redlock itself"},
-	{code: exitSoftware, of: "hold", means: "the token could not be printed"},
-	{code: exitTaken, of: "run, hold", means: "not locked: taken by somebody else, or not free in time"},
-	{code: exitLost, of: "run", means: "the hold was lost: the command was ended, or ended by itself with 0 but too late"},
-	{code: exitLost, of: "hold", means: "the hold was lost"},
-	{code: exitConflict, of: "run, hold", means: "not locked: other clients use the masters in a way that conflicts, with other masters or leases; --wait waits for their end"},
-	{code: exitNotExecutable, of: "run", means: "the command cannot be run"},
-	{code: exitNotFound, of: "run", means: "the command was not found"},
-	{code: exitSignal, of: "run", means: "signal n ended the wait"},
-	{code: exitSignal, of: "inspect, list, clients, doctor, ui, unlock", means: "signal n ended it"},
-	{code: exitSignal, of: "hold", means: "signal n ended the wait, or the hold: then the lock is released"},
-}
 
 // exitError ends the program with code. If err is not nil, it is printed first.
 type exitError struct {

@@ -86,11 +86,28 @@ func (h *helpCmd) Run(std streams) error {
 	return nil
 }
 
+// meaning is what an exit code means: a number, 128+n, or * for any code that the command of redlock run has.
+type meaning struct {
+	code  string
+	of    string // the commands, or all: those that ask masters
+	means string
+}
+
+// exitCodes returns all meanings of all codes.
+func exitCodes() (all []meaning) {
+	for line := range strings.Lines(manual("codes")) {
+		code, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		of, means, _ := strings.Cut(rest, ": ")
+		all = append(all, meaning{code, of, means})
+	}
+	return all
+}
+
 // printExitCodes prints what each exit code means, for each command.
 func printExitCodes(out io.Writer) error {
-	all := slices.Clone(exitCodes)
+	all := exitCodes()
 	for i, e := range all {
-		if e.of != "" {
+		if e.of != "all" {
 			all[i].means = e.of + ": " + e.means
 		}
 	}
@@ -102,11 +119,11 @@ func printExitCodes(out io.Writer) error {
 // exitSection returns what the exit codes of one command mean. Commands that ask masters share some.
 func exitSection(command string, asks bool) string {
 	var own []meaning // one for each code
-	for _, e := range exitCodes {
-		if (e.of != "" || !asks) && !slices.Contains(strings.Split(e.of, ", "), command) {
+	for _, e := range exitCodes() {
+		if (e.of != "all" || !asks) && !slices.Contains(strings.Split(e.of, ", "), command) {
 			continue
 		}
-		if last := len(own) - 1; last >= 0 && own[last].code == e.code && !own[last].own {
+		if last := len(own) - 1; last >= 0 && own[last].code == e.code {
 			own[last].means += "; " + e.means
 			continue
 		}
@@ -123,14 +140,7 @@ func explained(codes []meaning) string {
 	var text strings.Builder
 	text.WriteString("Exit codes:\n")
 	for _, e := range codes {
-		code := fmt.Sprint(e.code)
-		if e.code == exitSignal {
-			code = "128+n"
-		}
-		if e.own {
-			code = "*"
-		}
-		fmt.Fprintf(&text, "  %5s  %s\n", code, hang(e.means, 9))
+		fmt.Fprintf(&text, "  %5s  %s\n", e.code, hang(e.means, 9))
 	}
 	return text.String()
 }
