@@ -74,18 +74,13 @@ const (
 	Error                   // locks are not safe, or cannot be had
 )
 
+var severities = []string{OK: "ok", Note: "note", Warning: "warning", Error: "error"}
+
 func (s Severity) String() string {
-	switch s {
-	case OK:
-		return "ok"
-	case Note:
-		return "note"
-	case Warning:
-		return "warning"
-	case Error:
-		return "error"
+	if s < OK || s > Error {
+		return fmt.Sprintf("Severity(%d)", int(s))
 	}
-	return fmt.Sprintf("Severity(%d)", int(s))
+	return severities[s]
 }
 
 // MarshalText returns "ok", "note", "warning" or "error".
@@ -93,12 +88,12 @@ func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil
 
 // UnmarshalText reads what MarshalText returns.
 func (s *Severity) UnmarshalText(text []byte) error {
-	for *s = OK; *s <= Error; *s++ {
-		if s.String() == string(text) {
-			return nil
-		}
+	i := slices.Index(severities, string(text))
+	if i < 0 {
+		return fmt.Errorf("doctor: %.20q is no severity", text)
 	}
-	return fmt.Errorf("doctor: %.20q is no severity", text)
+	*s = Severity(i)
+	return nil
 }
 
 // Finding is what one check says of some masters.

@@ -198,25 +198,21 @@ func send(target int, s syscall.Signal) error {
 }
 
 // hasTerminal reports whether redlock has a terminal.
-func hasTerminal() bool {
-	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err == nil {
-		tty.Close()
-	}
-	return err == nil
-}
+func hasTerminal() bool { return terminalGroup() >= 0 }
 
 // foreground reports whether redlock is in the foreground group of its terminal, if it has one.
 func foreground() bool {
+	own, err := unix.Getpgid(0) // Getpgrp is not the same on every system
+	return err == nil && terminalGroup() == own
+}
+
+// terminalGroup returns the foreground group of redlock's terminal: 0 if that is not known, -1 if there is no terminal.
+func terminalGroup() int {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		return false
+		return -1
 	}
 	defer tty.Close()
-	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
-	if err != nil {
-		return false
-	}
-	own, err := unix.Getpgid(0) // Getpgrp is not the same on every system
-	return err == nil && group == own
+	group, _ := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return max(group, 0)
 }
