@@ -18,32 +18,51 @@ import (
 )
 
 // A hold cannot be extended: if waiting may help, redlock tries again, with a pause and a warning. If
-// it cannot help, redlock gives up.
+// it cannot help, redlock gives up. Where the wait has an end, it also waits for others whose use of the masters
+// conflicts, and says so once; in the end it says what it waited for.
 func TestWhole(t *testing.T) {
+	const longest = time.Minute // wait, unless it is endless
 	refused := errors.New("redlock: lease 0s is too short")
 	lost := fmt.Errorf("%w: the validity has ended", redlock.ErrLost)
 	silent := fmt.Errorf("%w (extend)", redlock.ErrNoQuorum)
 	for _, c := range []struct {
-		name  string
-		fails []error // of Extend, one hold after the other
-		want  error
-		took  time.Duration
-		says  string
+		name      string
+		fails     []error       // of Extend, one hold after the other
+		conflicts time.Duration // for how long others conflict
+		endless   bool          // the wait
+		want      error
+		code      int
+		took      time.Duration
+		says      string
 	}{
 		{name: "at once"},
-		{name: "cannot be", fails: []error{refused}, want: refused},
+		{name: "cannot be", fails: []error{refused}, want: refused, code: exitUsage},
 		{name: "lost once", fails: []error{lost}, took: tryAgain, says: "trying again error=\"hold lost: the validity has ended\"\n"},
-		{name: "lost, silent, cannot be", fails: []error{lost, silent, refused}, want: refused, took: 2 * tryAgain, says: "hold lost"},
-		{name: "always lost", fails: slices.Repeat([]error{lost}, 1000), want: lost, took: time.Minute, says: "hold lost"},
+		{name: "lost, silent, cannot be", fails: []error{lost, silent, refused}, want: refused, code: exitUsage, took: 2 * tryAgain, says: "hold lost"},
+		{name: "always lost", fails: slices.Repeat([]error{lost}, 1000), want: lost, code: exitTaken, took: longest, says: "hold lost"},
+		{name: "others for a while", conflicts: 10 * time.Second, took: 10 * time.Second, says: "waiting for other clients"},
+		{name: "others forever", conflicts: time.Hour, want: context.DeadlineExceeded, code: exitConflict, took: longest, says: "waiting for other clients"},
+		{name: "others, and no end of the wait", conflicts: time.Hour, endless: true, want: redlock.ErrOverlap, code: exitConflict},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				ctx, cancel := t.Context(), func() {}
+				if !c.endless {
+					ctx, cancel = context.WithTimeout(ctx, longest)
+				}
 				defer cancel()
 				var stderr bytes.Buffer
 				var holds []*fakeLease
 				start := time.Now()
 				got, err := whole(ctx, slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
+					switch took := time.Since(start); {
+					case took >= c.conflicts:
+					case took < longest-time.Second:
+						return nil, &redlock.ConflictError{Reason: redlock.ErrOverlap}
+					default: // the masters do not say any more
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
 					h := &fakeLease{}
 					if n := len(holds); n < len(c.fails) {
 						h.err = c.fails[n]
@@ -51,11 +70,8 @@ func TestWhole(t *testing.T) {
 					holds = append(holds, h)
 					return h, nil
 				})
-				if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
-					t.Errorf("whole = %v, want %v", err, c.want)
-				}
-				if c.took == time.Minute && codeOf(err) != exitTaken {
-					t.Errorf("whole = %v, exit code %d, want %d", err, codeOf(err), exitTaken)
+				if !errors.Is(err, c.want) || err != nil && codeOf(err) != c.code || (err == nil) != (c.want == nil) {
+					t.Errorf("whole = %v, exit code %d, want %v, %d", err, codeOf(err), c.want, c.code)
 				}
 				check.Equal(t, time.Since(start), c.took, "whole took")
 				for _, h := range holds {
@@ -83,45 +99,6 @@ func (h *fakeLease) Extend(context.Context, time.Duration) error { return h.err 
 func (h *fakeLease) Unlock(context.Context) error {
 	h.unlocked = true
 	return nil
-}
-
-// TestWholeWaitsForOthers: while other clients use the masters in a way that conflicts, redlock waits for as long
-// as it is told to, and says so once; in the end it says what it waited for. A wait without an end is over at once.
-func TestWholeWaitsForOthers(t *testing.T) {
-	for _, lasts := range []time.Duration{10 * time.Second, time.Hour} {
-		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			var stderr bytes.Buffer
-			start := time.Now()
-			_, err := whole(ctx, slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
-				switch took := time.Since(start); {
-				case took >= lasts:
-				case took < 59*time.Second:
-					return nil, &redlock.ConflictError{Reason: redlock.ErrOverlap}
-				default: // the masters do not say any more
-					<-ctx.Done()
-					return nil, ctx.Err()
-				}
-				return &fakeLease{}, nil
-			})
-			took := time.Since(start)
-			if waits := lasts < time.Minute; waits && (err != nil || took != lasts) || !waits && (codeOf(err) != exitConflict || !errors.Is(err, context.DeadlineExceeded) || took != time.Minute) {
-				t.Errorf("whole = %v after %v, and the conflict lasts %v", err, took, lasts)
-			}
-			check.Equal(t, strings.Count(stderr.String(), "waiting for other clients"), 1, "how often it says that it waits")
-			start = time.Now()
-			_, err = whole(t.Context(), slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
-				return nil, &redlock.ConflictError{Reason: redlock.ErrOverlap}
-			})
-			if codeOf(err) != exitConflict || time.Since(start) != 0 {
-				t.Errorf("without a deadline, whole = %v after %v, want the conflict at once", err, time.Since(start))
-			}
-			if says := new(lockFlags).notAcquired(err, nil); !strings.Contains(says.Error(), "--wait does that") {
-				t.Errorf("without --wait: %v, want it to name the flag", says)
-			}
-		})
-	}
 }
 
 // TestManyClients: what there is to say of 1,000 clients is short, whether they have the same masters under a

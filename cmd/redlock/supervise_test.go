@@ -29,6 +29,7 @@ func TestSupervise(t *testing.T) {
 		moved    move
 		obeys    time.Duration // how long after TERM the command ends, 0 for never
 		stops    time.Duration // when the command is stopped, 0 for never
+		ends     time.Duration // when the command ends by itself, 0 for never
 		leaves   bool          // what the command started does not end with it
 		term     time.Duration
 		kill     time.Duration // 0 for never
@@ -44,6 +45,7 @@ func TestSupervise(t *testing.T) {
 		{name: "renewed before TERM", grace: grace, until: 3 * time.Second, moved: move{at: 2 * time.Second, until: 5 * time.Second}, term: 4500 * time.Millisecond, kill: 5 * time.Second, wantCode: 137},
 		{name: "renewed after TERM", grace: grace, until: 3 * time.Second, moved: move{at: 2700 * time.Millisecond, until: time.Hour}, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 137},
 		{name: "stopped for a lease", grace: grace, until: time.Hour, stops: 1500 * time.Millisecond, obeys: time.Millisecond, term: 4 * time.Second, wantCode: 7},
+		{name: "ends by itself", grace: grace, until: time.Hour, ends: time.Second, wantCode: 3},
 		{name: "the machine slept", grace: grace, until: time.Hour, moved: move{at: 500 * time.Millisecond}, term: lookAgain, kill: lookAgain + grace, wantCode: 137},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -51,16 +53,21 @@ func TestSupervise(t *testing.T) {
 				h := startHold(t, c.until, c.freed, c.moved)
 				tree := &fakeTree{ending: newEnding(), start: time.Now(), obeys: c.obeys, leaves: c.leaves}
 				tree.stops = c.stops
+				term := []time.Duration{c.term}
+				if c.ends > 0 {
+					time.AfterFunc(c.ends, func() { tree.end(3) })
+					term = nil
+				}
 				code, lost := supervise(tree, h, c.grace, 2*time.Second, nil, slog.New(slog.DiscardHandler))
-				if code != c.wantCode || lost == nil {
-					t.Errorf("supervise = %d, %v, want %d and why", code, lost, c.wantCode)
+				if code != c.wantCode || (lost == nil) != (c.ends > 0) {
+					t.Errorf("supervise = %d, %v, want %d and why it was ended, if it was", code, lost, c.wantCode)
 				}
 				var kill time.Duration
 				if len(tree.killed) > 0 {
 					kill = tree.killed[0] // a second KILL at the same instant does no harm
 				}
-				if want := []time.Duration{c.term}; !slices.Equal(tree.termed, want) || kill != c.kill {
-					t.Errorf("TERM at %v, KILL at %v, want %v and %v", tree.termed, kill, want, c.kill)
+				if !slices.Equal(tree.termed, term) || kill != c.kill {
+					t.Errorf("TERM at %v, KILL at %v, want %v and %v", tree.termed, kill, term, c.kill)
 				}
 			})
 		})
@@ -82,17 +89,6 @@ func TestSuperviseGivesUp(t *testing.T) {
 		}
 		if n := strings.Count(says.String(), tree.refuses.Error()); n != 2 { // at TERM, and at the end
 			t.Errorf("%d lines say why it lives, want 2:\n%s", n, &says)
-		}
-	})
-}
-
-// A command that ends by itself does not count as one that was ended.
-func TestSuperviseEndsWithTheCommand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tree := &fakeTree{ending: newEnding(), start: time.Now()}
-		time.AfterFunc(time.Second, func() { tree.end(3) })
-		if code, lost := supervise(tree, startHold(t, time.Hour, 0, move{}), time.Second, time.Hour, nil, slog.New(slog.DiscardHandler)); code != 3 || lost != nil {
-			t.Errorf("supervise = %d, %v, want 3", code, lost)
 		}
 	})
 }
