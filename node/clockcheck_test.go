@@ -1,9 +1,11 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -315,5 +317,29 @@ func TestObserver(t *testing.T) {
 		promote(m)
 		time.Sleep(5 * heartbeat)
 		o.want(t, "after a promotion", "doubted")
+	})
+}
+
+// TestClockOfWhoIsPassedBy: a server that the address leads to for a moment, and that is not used, says nothing of the
+// clock of the one before and after it.
+func TestClockOfWhoIsPassedBy(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		fleet := redlocktest.Start(t, 2)
+		own, other := fleet.Master(0), withReply(fleet.Pools()[1], "SCRIPT EXISTS", redis.Error("NOPERM no"))
+		pools := []*redis.Pool{fleet.Pools()[0], other}
+		var to atomic.Int32
+		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return pools[to.Load()].DialContext(ctx)
+		}}
+		n := started(t, cfg)
+		own.Skew(5 * time.Second)
+		waitUntil(t, heartbeat, n.isUnsteady)
+		own.Skew(0) // it has ended leases all the same
+		to.Store(1)
+		own.KillClients()
+		waitUntil(t, heartbeat, n.Down)
+		to.Store(0)
+		waitUntil(t, 2*heartbeat, n.isUp)
+		wantUnsteady(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 5*time.Second)
 	})
 }

@@ -86,7 +86,6 @@ func (n *Node) handshake(l *link) error {
 	if !l.id.promoted {
 		l.process.Since = told.Add(-l.id.uptime)
 	}
-	n.startClockCheck(l.id, asked, told, masterTime)
 
 	// If it is the same process, what the old connection wrote may still be in a socket buffer
 	// there. Once CLIENT KILL is answered, it has run or never will. A process that does not say which it
@@ -101,6 +100,7 @@ func (n *Node) handshake(l *link) error {
 	if err := l.loadScripts(scripts); err != nil {
 		return err
 	}
+	n.startClockCheck(l.id, asked, told, masterTime) // not before it is sure that this is the process that is used
 	n.forgot = n.forgot || n.previous.id.run != "" && !met
 	n.replicaRun = ""
 	return nil
