@@ -92,7 +92,9 @@ func (n *Node) goDownLocked(due []delivery, err error) []delivery {
 	if n.closing && n.link == nil {
 		n.cancel()
 	}
-	n.unacked.expire(n.cfg.MaxLease)
+	if n.link == nil { // else the master may still run what is in flight
+		n.unacked.expire(n.cfg.MaxLease)
+	}
 	return n.abandonLocked(due, n.queue.drain(), script.Answer{Outcome: script.Unsent, Err: err})
 }
 

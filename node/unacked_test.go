@@ -114,6 +114,22 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 	}
 }
 
+// TestReleaseOfWhatIsInFlightIsKept: so is what is in flight at a master that hangs for longer than the longest lease, and
+// answers on the same connection.
+func TestReleaseOfWhatIsInFlightIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.MaxLease = timeout * 6 / 5
+		n := started(t, cfg)
+		m.Freeze()
+		want(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(cfg.MaxLease, 1)), script.Unknown)
+		send(n, ownerNumber(1).Release(1, 0))
+		time.Sleep(hopeless*timeout - timeout - time.Millisecond)
+		m.Thaw()
+		waitUntil(t, time.Second, n.isUp)
+		wantHolder(t, m, "k", "")
+	})
+}
+
 // A release that enters the next owner may still run after its connection broke, so a release of
 // that owner does not expire.
 func TestReleaseOfAnEntrantInFlightIsKept(t *testing.T) {
