@@ -1,9 +1,7 @@
 package node
 
 import (
-	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +42,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 	})
 }
 
-// TestCloseIsBounded: by about two timeouts, in every state, and everything is answered.
+// TestCloseIsBounded: by about two timeouts, in every state, and everything is answered, and what is sent meanwhile at once.
 func TestCloseIsBounded(t *testing.T) {
 	none := func(*Node) {}
 	noticed := func(n *Node) { waitUntil(t, 4*time.Second, n.Down) }
@@ -73,7 +71,11 @@ func TestCloseIsBounded(t *testing.T) {
 				for range commands {
 					sent = append(sent, send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), send(n, script.NewOwner("k", "me:1").Release(1, 0)))
 				}
-				check.AtMost(t, closed(n), tt.most, "Close took")
+				took := make(chan time.Duration, 1)
+				go func() { took <- closed(n) }()
+				synctest.Wait()
+				wantErr(t, "what is sent meanwhile", send(n, script.Inspect("k")).look(), script.Unsent, ErrClosed.Error())
+				check.AtMost(t, <-took, tt.most, "Close took")
 				synctest.Wait() // a timer may still pass answers on
 				for _, p := range sent {
 					check.Equal(t, p.look().times, 1, "answers")
@@ -81,28 +83,4 @@ func TestCloseIsBounded(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestCloseConcurrently: with Sends and other Closes.
-func TestCloseConcurrently(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		for range 50 {
-			n := New(cfg)
-			var all sync.WaitGroup
-			for range 10 {
-				all.Go(func() {
-					for range 10 {
-						p := send(n, script.Inspect("k"))
-						<-p.done
-						if got := p.look(); got.Outcome != script.Done && !errors.Is(got.Err, ErrClosed) {
-							t.Errorf("inspect: got %v (%v), want Done or ErrClosed", got.Outcome, got.Err)
-						}
-					}
-				})
-			}
-			all.Go(n.Close)
-			all.Go(n.Close)
-			all.Wait()
-		}
-	})
 }

@@ -17,32 +17,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestAnswersFindTheirCommands: many callers share the connection, and each gets its own answers.
-func TestAnswersFindTheirCommands(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		var finished sync.WaitGroup
-		for caller := range 40 {
-			key, owner := fmt.Sprint("key", caller), id(fmt.Sprint("owner:", caller))
-			m.HSet(key, owner, "1")
-			finished.Go(func() {
-				var sent []*pending
-				for range 50 {
-					sent = append(sent, send(n, script.Inspect(key)))
-				}
-				for i, p := range sent {
-					<-p.done
-					if got := p.look(); got.Outcome != script.Done || got.Holder != owner {
-						t.Errorf("answer %d of %s: got %v, held by %q, want %q", i, key, got.Outcome, got.Holder, owner)
-						return
-					}
-				}
-			})
-		}
-		finished.Wait()
-		check.Equal(t, m.Connections(), 1, "connections")
-	})
-}
-
 // TestEachCommandHasItsOwnTimeout: a command is answered a timeout after it was sent, also where the
 // one before it was answered late, and whenever the connection is given up.
 func TestEachCommandHasItsOwnTimeout(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -238,25 +237,6 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestFewCallsOfAPool: commands and messages may need a connection at the same time, and there are no more calls for that.
-func TestFewCallsOfAPool(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var calls atomic.Int32
-		release := make(chan struct{})
-		n := &Node{cfg: Config{Pool: &redis.Pool{Dial: func() (redis.Conn, error) {
-			calls.Add(1)
-			<-release
-			return nil, io.EOF
-		}}}}
-		for range 2 * mostLent {
-			go n.lend(t.Context())
-		}
-		synctest.Wait()
-		check.Equal(t, calls.Load(), mostLent, "calls")
-		close(release)
-	})
 }
 
 // tunnelConn is a connection without deadlines. If it is deaf, a Read goes on after Close until the other side closes,
