@@ -66,9 +66,8 @@ func TestClockCheckOfOneSample(t *testing.T) {
 			if got, _ := p.add(tt.first.sample(), recovery); got != unchanged || p.unsteady() {
 				t.Fatalf("the first sample: got %v, want %v", got, unchanged)
 			}
-			if got, _ := p.add(tt.next.sample(), recovery); got != tt.want || p.unsteady() != (tt.want == ranAhead) {
-				t.Errorf("got %v, unsteady %v, want %v", got, p.unsteady(), tt.want)
-			}
+			got, _ := p.add(tt.next.sample(), recovery)
+			check.That(t, got == tt.want && p.unsteady() == (tt.want == ranAhead), "got %v, unsteady %v, want %v", got, p.unsteady(), tt.want)
 		})
 	}
 }

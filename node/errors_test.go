@@ -163,15 +163,10 @@ func TestConditionsAreDocumented(t *testing.T) {
 		}
 	}
 	for _, r := range conditions {
-		if heals, ok := documented[r.what]; !ok || heals != r.heals {
-			t.Errorf("docs/troubleshooting.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
-		}
-		if r.remedy == "" || !strings.HasPrefix(helps[r.what], r.remedy) {
-			t.Errorf("docs/troubleshooting.md: against %s helps %q, but the code says %q", r.what, helps[r.what], r.remedy)
-		}
-		if !strings.Contains(string(checks), "| `"+r.about+"` |") {
-			t.Errorf("docs/doctor.md has no check %q, which is to tell of %s", r.about, r.what)
-		}
+		heals, ok := documented[r.what]
+		check.That(t, ok && heals == r.heals, "docs/troubleshooting.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
+		check.That(t, r.remedy != "" && strings.HasPrefix(helps[r.what], r.remedy), "docs/troubleshooting.md: against %s helps %q, but the code says %q", r.what, helps[r.what], r.remedy)
+		check.That(t, strings.Contains(string(checks), "| `"+r.about+"` |"), "docs/doctor.md has no check %q, which is to tell of %s", r.about, r.what)
 		delete(documented, r.what)
 	}
 	for what := range documented {
@@ -235,9 +230,8 @@ func TestTLSMismatch(t *testing.T) {
 				_, err = conn.Do("PING")
 				return err
 			}()
-			if got := normalize(err); !errors.Is(got, tt.want) || got.Error() != tt.want.Error() {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
+			got := normalize(err)
+			check.That(t, errors.Is(got, tt.want) && got.Error() == tt.want.Error(), "got %v, want %v", got, tt.want)
 		})
 	}
 }
@@ -296,14 +290,13 @@ func TestNoSecretInErrors(t *testing.T) {
 	refusing := func(why error) *redis.Pool {
 		return &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, why }}
 	}
-	check := func(t *testing.T, cfg Config) {
+	silent := func(t *testing.T, cfg Config) {
 		log := logged(&cfg)
 		n := start(t, cfg)
 		n.Subscribe("a", new(recorder))
 		for _, cmd := range []*script.Command{script.Inspect("k"), script.NewOwner("k", "me:1").Acquire(lease, 1)} {
-			if why := fmt.Sprint(n.Error(sendAndWait(n, cmd).Why())); strings.Contains(why, "s3cret") {
-				t.Errorf("the answer has the password: %s", why)
-			}
+			why := fmt.Sprint(n.Error(sendAndWait(n, cmd).Why()))
+			check.That(t, !strings.Contains(why, "s3cret"), "the answer has the password: %s", why)
 		}
 		time.Sleep(time.Minute)
 		log.want(t, 0, "s3cret")
@@ -311,17 +304,16 @@ func TestNoSecretInErrors(t *testing.T) {
 	for _, to := range []string{"INFO server", "CLIENT INFO", "EVAL", "SUBSCRIBE"} {
 		subtest(t, to, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			cfg.Pool = withReply(cfg.Pool, to, echo)
-			check(t, cfg)
+			silent(t, cfg)
 		})
 	}
 	for name, why := range map[string]error{"dialing": echo, "in the words of a user's pool": fmt.Errorf("connect: %w", echo)} {
 		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			cfg.Pool = refusing(why)
-			check(t, cfg)
+			silent(t, cfg)
 			facts := probed(t.Context(), cfg)
-			if all := fmt.Sprintf("%+v", facts); strings.Contains(all, "s3cret") {
-				t.Errorf("what a probe found has the password: %s", all)
-			}
+			all := fmt.Sprintf("%+v", facts)
+			check.That(t, !strings.Contains(all, "s3cret"), "what a probe found has the password: %s", all)
 		})
 	}
 }

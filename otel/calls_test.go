@@ -320,9 +320,7 @@ func TestRenewals(t *testing.T) {
 		each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
 		time.Sleep(15 * time.Second)
 		l.expect("in an outage", map[string]int64{"renewals{renewal=extend,result=confirmed}": 1})
-		if n := l.total("renewals{renewal=renew,result=unconfirmed}", ""); n == 0 {
-			t.Error("no renewal failed")
-		}
+		check.AtLeast(t, l.total("renewals{renewal=renew,result=unconfirmed}", ""), 1, "renewals that failed")
 		each(l.fleet, 0, 2, (*redlocktest.Master).Restart)
 		time.Sleep(5 * time.Second)
 		l.unlock(hold)

@@ -157,9 +157,8 @@ func TestNothingStays(t *testing.T) {
 			want(t, second(b.TryLock(t.Context(), "a")), redlock.ErrTaken)
 			check.OK(t, second(b.Lock(t.Context(), "b", redlock.Lease(time.Second))))
 			time.Sleep(2 * time.Second)
-			if calls, holds, clients, callback := l.kept(); calls != 1 || holds == 0 || clients != 2 || !callback {
-				t.Errorf("%d calls, %d holds, %d clients, callback: %t: there is too little to forget", calls, holds, clients, callback)
-			}
+			calls, holds, clients, callback := l.kept()
+			check.That(t, calls == 1 && holds != 0 && clients == 2 && callback, "%d calls, %d holds, %d clients, callback: %t: there is too little to forget", calls, holds, clients, callback)
 			each(l.fleet, 0, 3, (*redlocktest.Master).Kill)
 			time.Sleep(time.Minute) // a hold is lost
 			each(l.fleet, 0, 3, (*redlocktest.Master).RestartWithData)

@@ -346,9 +346,8 @@ var cases = map[string]func(*testing.T, *setting){
 		ctx := within(t, context.WithValue(t.Context(), key{}, "v"), time.Second)
 		hold := got(t, "take", p.one.take, ctx)
 		check.Equal[any](t, hold.Context().Value(key{}), "v", "Value of the caller's context")
-		if _, ok := hold.Context().Deadline(); ok {
-			t.Error("its context has the deadline of the wait")
-		}
+		_, ok := hold.Context().Deadline()
+		check.That(t, !ok, "its context has the deadline of the wait")
 		if hold.Name() != "a" || hold.Count() != 1 || hold.Shared() != (p.one.kind == "reader") || hold.Slot() != 0 {
 			t.Errorf("Name, Count, Shared, Slot = %q, %d, %v, %d", hold.Name(), hold.Count(), hold.Shared(), hold.Slot())
 		}

@@ -105,9 +105,8 @@ func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 			time.Sleep(age)
 			ctx := hold.drop()
 			w.leaks(t, 1)
-			if got := w.Lines(leakWarning)[0]; !strings.Contains(got, "name=a owner="+owner+" held=") {
-				t.Errorf("the warning says %s, want the name, the owner %q and how long it was held", got, owner)
-			}
+			got := w.Lines(leakWarning)[0]
+			check.That(t, strings.Contains(got, "name=a owner="+owner+" held="), "the warning says %s, want the name, the owner %q and how long it was held", got, owner)
 			expect(t, "Cause at the leak", context.Cause(ctx))
 			expect(t, "TryLock", second(d.TryLock(t.Context(), "a")), redlock.ErrTaken)
 

@@ -109,9 +109,7 @@ func TestReady(t *testing.T) {
 		}
 		start := time.Now()
 		expect(t, "Ready", c.Ready(t.Context()))
-		if took := time.Since(start); took < why.Guard-time.Millisecond || took > why.Guard+time.Millisecond {
-			t.Errorf("Ready after %v, want %v", took, why.Guard)
-		}
+		check.Between(t, time.Since(start), why.Guard-time.Millisecond, why.Guard+time.Millisecond, "Ready after")
 		start = time.Now()
 		unlock(t, lock(t, t.Context(), c, "a"))
 		check.AtMost(t, time.Since(start), time.Millisecond, "Lock, when it was ready, took")

@@ -132,9 +132,8 @@ func TestCutHoldsBackBothWays(t *testing.T) {
 		wantKeys(t, m, "keys while cut", "answered")
 		check.That(t, second(redis.ReceiveWithTimeout(c, time.Second)) != nil, "Receive while cut: got an answer")
 		m.Mend()
-		if got, err := answered.Receive(); err != nil || got != "OK" {
-			t.Errorf("Receive after Mend: got %v, %v, want OK", got, err)
-		}
+		got, err := answered.Receive()
+		check.That(t, err == nil && got == "OK", "Receive after Mend: got %v, %v, want OK", got, err)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		wantKeys(t, m, "keys after Mend", "answered", "c", "closed")

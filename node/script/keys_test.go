@@ -27,9 +27,8 @@ func TestPrefix(t *testing.T) {
 				t.Errorf("%q: the key %q has the name %q", other, key, got)
 			}
 			for _, message := range []string{"a:r1 1 50 ", keeper + " wanted "} {
-				if h, ok := p.DecodeHandOff(message + key); !ok || h.Key != name {
-					t.Errorf("%q: %q of %q: got %+v, %v", p, message, key, h, ok)
-				}
+				h, ok := p.DecodeHandOff(message + key)
+				check.That(t, ok && h.Key == name, "%q: %q of %q: got %+v, %v", p, message, key, h, ok)
 				if h, ok := other.DecodeHandOff(message + key); ok {
 					t.Errorf("%q: %q of %q: got %+v, want none", other, message, key, h)
 				}

@@ -165,9 +165,8 @@ func TestWantedOrHandedOff(t *testing.T) {
 			h.run(other.Acquire(lease, 50))
 			wish := strings.Join(post.take(), ", ")
 			want := HandOff{Owner: mine.ID, Wanted: true, Key: name}
-			if got, ok := Prefix("").DecodeHandOff(wish); !ok || got != want {
-				t.Errorf("%q is read as %+v (%v), want %+v", wish, got, ok, want)
-			}
+			got, ok := Prefix("").DecodeHandOff(wish)
+			check.That(t, ok && got == want, "%q is read as %+v (%v), want %+v", wish, got, ok, want)
 			h.run(mine.Release(50, 0))
 			h.run(other.Acquire(lease, 50))
 			h.run(mine.AcquireOrRegister(lease, asked(10)))
@@ -326,9 +325,8 @@ func TestManyAreTold(t *testing.T) {
 			h.run(NewOwner("k", owner).AcquireOrRegister(lease, asked(i+1)))
 			h.run(NewReader("read", owner).Acquire(lease+time.Duration(i)*time.Second, 5))
 		}
-		if told := h.run(Inspect("k")).Crowd.Waiters; len(told) != 32 || told[31].Owner != id("b:r31") {
-			t.Errorf("%v are told of a lock, want the first 32", told)
-		}
+		told := h.run(Inspect("k")).Crowd.Waiters
+		check.That(t, len(told) == 32 && told[31].Owner == id("b:r31"), "%v are told of a lock, want the first 32", told)
 		if told := h.run(Inspect("read")).Crowd.Readers; len(told) != 32 || told[31].Owner != id("b:r100") {
 			t.Errorf("%v read, want the last 32", told)
 		}
