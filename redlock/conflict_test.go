@@ -560,25 +560,39 @@ func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
 }
 
 // TestATryMustBeEstablishedToWin: a process that was cut off for longer than its term while it tried looks again before
-// it has the lock.
+// it has the lock, and does not have it if others were established meanwhile.
 func TestATryMustBeEstablishedToWin(t *testing.T) {
-	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		wires, pools := wired(fleet, 2*time.Millisecond, 0, 1, 2)
-		c := open(t, fleet, redlock.Config{Pools: pools, Lease: 2 * time.Minute, MaxLease: 2 * time.Minute, NodeTimeout: time.Minute})
-		use(t, c, "job")
-		tries := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "job") })
-		time.Sleep(3 * time.Millisecond)
-		cut(wires, true) // the answers are on their way
-		time.Sleep(40 * time.Second)
-		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-		cut(wires, false)
-		time.Sleep(5 * time.Second)
-		expectHolds(t, "before it has looked again", []*waiting{tries})
-		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-		mine := tries.returned(t)
-		expectAlive(t, mine)
-		unlock(t, mine)
-	})(t)
+	const long = 2 * time.Minute
+	for what, others := range map[string]bool{"alone": false, "beside others": true} {
+		t.Run(what, masters(5, func(t *testing.T, fleet *redlocktest.Fleet) {
+			wires, pools := wired(fleet, 2*time.Millisecond, 0, 1, 2)
+			c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, MaxLease: long, NodeTimeout: long - time.Second})
+			use(t, c, "job")
+			tries := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "job") })
+			time.Sleep(3 * time.Millisecond)
+			cut(wires, true) // the answers are on their way
+			if others {
+				time.Sleep(known) // until it counts no more
+				other, _ := joins(t, fleet, redlock.Config{Name: "other", RestartGuard: long}, 2, 3, 4)
+				use(t, other, "used")
+				cut(wires, false)
+				<-tries.done
+				expect(t, "TryLock", tries.err, redlock.ErrOverlap)
+				rest(settle)
+				expectFree(t, fleet, "job")
+				return
+			}
+			time.Sleep(40 * time.Second)
+			each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+			cut(wires, false)
+			time.Sleep(5 * time.Second)
+			expectHolds(t, "before it has looked again", []*waiting{tries})
+			each(fleet, 0, 2, (*redlocktest.Master).Thaw)
+			mine := tries.returned(t)
+			expectAlive(t, mine)
+			unlock(t, mine)
+		}))
+	}
 }
 
 // wired returns pools of the masters at places over wires of their own, on which everything takes lag.
