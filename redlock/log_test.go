@@ -69,35 +69,6 @@ func (f handled) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestTheLogMayCallTheClient: what handles the log may give a hold back whose renewal has failed, enter one that is lost,
-// and close the client.
-func TestTheLogMayCallTheClient(t *testing.T) {
-	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		var c *redlock.Client
-		var hold, lost *redlock.Hold
-		closed := false
-		c = open(t, fleet, redlock.Config{Logger: slog.New(handled(func(_ context.Context, message string) {
-			switch message {
-			case "redlock: renewal failed":
-				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrNoQuorum)
-			case "redlock: hold is lost":
-				expect(t, "Enter", second(lost.Enter(t.Context())), redlock.ErrLost)
-				expect(t, "Close", c.Close())
-				closed = true
-			}
-		}))})
-		hold, lost = lock(t, t.Context(), c, "a"), lock(t, t.Context(), c, "b", redlock.Lease(lease))
-		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-		time.Sleep(lease - time.Second)
-		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
-		each(fleet, 0, 2, (*redlocktest.Master).Thaw)
-		time.Sleep(settle)
-		expectFree(t, fleet, "a")
-		synctest.Wait()
-		check.Equal(t, closed, true, "Close has returned")
-	})(t)
-}
-
 // A client without a Logger warns, by slog.Default, and says no more.
 func TestDefaultLog(t *testing.T) {
 	before := slog.Default()
@@ -118,7 +89,7 @@ func TestDefaultLog(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatBlocksStallsNothing: what handles the log may block for ever at any of its messages. Callers lock and
+// TestAHandlerThatBlocksStallsNothing: what handles the log may block for ever at any of its messages, or call the client. Callers lock and
 // unlock, holds are renewed and end in time, and Close returns.
 func TestAHandlerThatBlocksStallsNothing(t *testing.T) {
 	for _, at := range []string{
