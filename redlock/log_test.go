@@ -89,7 +89,7 @@ func TestDefaultLog(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatBlocksStallsNothing: what handles the log may block for ever at any of its messages, or call the client. Callers lock and
+// TestAHandlerThatBlocksStallsNothing: what handles the log may block for ever at any of its messages. Callers lock and
 // unlock, holds are renewed and end in time, and Close returns.
 func TestAHandlerThatBlocksStallsNothing(t *testing.T) {
 	for _, at := range []string{
