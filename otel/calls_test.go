@@ -2,7 +2,6 @@ package otelredlock
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -37,18 +36,18 @@ func TestOutcomes(t *testing.T) {
 		}},
 		"taken": {call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
-			want(t, second(l.open(redlock.Config{}).TryLock(t.Context(), "a")), redlock.ErrTaken)
+			check.Err(t, "TryLock", second(l.open(redlock.Config{}).TryLock(t.Context(), "a")), redlock.ErrTaken)
 		}},
 		"no_quorum": {error: "no_quorum", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
-			want(t, second(c.TryLock(t.Context(), "a")), redlock.ErrNoQuorum)
+			check.Err(t, "TryLock", second(c.TryLock(t.Context(), "a")), redlock.ErrNoQuorum)
 		}},
 		"guarded": {error: "guarded", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{RestartGuard: time.Minute})
 			each(l.fleet, 0, 2, (*redlocktest.Master).Restart)
 			time.Sleep(2 * time.Second)
-			want(t, second(c.TryLock(t.Context(), "a")), redlock.ErrGuarded)
+			check.Err(t, "TryLock", second(c.TryLock(t.Context(), "a")), redlock.ErrGuarded)
 		}},
 		"context_ended": {error: "taken", call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
@@ -69,18 +68,18 @@ func TestOutcomes(t *testing.T) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
 			c := l.open(redlock.Config{})
 			time.AfterFunc(time.Second, func() { c.Close() })
-			want(t, second(c.Lock(t.Context(), "a")), redlock.ErrClosed)
+			check.Err(t, "Lock", second(c.Lock(t.Context(), "a")), redlock.ErrClosed)
 		}},
 		"upgrade": {error: "upgrade", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			hold, err := c.Lock(redlock.WithOwner(t.Context()), "a", redlock.Shared())
 			check.OK(t, err)
-			want(t, second(c.Lock(hold.Context(), "a")), redlock.ErrUpgrade)
+			check.Err(t, "Lock", second(c.Lock(hold.Context(), "a")), redlock.ErrUpgrade)
 			l.unlock(hold)
 		}},
 		"conflict": {error: "conflict", call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{Lease: time.Hour}), "a")
-			want(t, second(l.open(redlock.Config{RestartGuard: time.Minute}).TryLock(t.Context(), "b")), redlock.ErrShortGuard)
+			check.Err(t, "TryLock", second(l.open(redlock.Config{RestartGuard: time.Minute}).TryLock(t.Context(), "b")), redlock.ErrShortGuard)
 		}},
 	} {
 		outcome, _, _ := strings.Cut(name, " ")
@@ -114,7 +113,7 @@ func waitInVain(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	want(t, second(c.Lock(ctx, "a")), context.DeadlineExceeded)
+	check.Err(t, "Lock", second(c.Lock(ctx, "a")), context.DeadlineExceeded)
 }
 
 func TestWaits(t *testing.T) {
@@ -212,13 +211,6 @@ func TestNoProvider(t *testing.T) {
 		check.OK(t, c.Do(t.Context(), "a", func(context.Context) error { return nil }))
 		check.OK(t, c.Close())
 	})
-}
-
-func want(t *testing.T, err, want error) {
-	t.Helper()
-	if !errors.Is(err, want) {
-		t.Fatalf("error %v, want %v", err, want)
-	}
 }
 
 // TestEnds: each way in which a hold ends is counted, and a loss is an error.

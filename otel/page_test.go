@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 		hold := l.lock(t.Context(), a, "a")
 		ctx, cancel := context.WithTimeout(t.Context(), 11*time.Second)
 		defer cancel()
-		want(t, second(b.Lock(ctx, "a")), redlock.ErrTaken)
+		check.Err(t, "Lock", second(b.Lock(ctx, "a")), redlock.ErrTaken)
 		l.unlock(hold)
 		l.lock(t.Context(), b, "b")
 		keeper := l.open(redlock.Config{Keep: time.Second})

@@ -154,7 +154,7 @@ func TestNothingStays(t *testing.T) {
 			l.unlock(l.lock(t.Context(), a, "a"))
 			l.lock(t.Context(), a, "a")
 			go b.Lock(t.Context(), "a") // until b is closed
-			want(t, second(b.TryLock(t.Context(), "a")), redlock.ErrTaken)
+			check.Err(t, "TryLock", second(b.TryLock(t.Context(), "a")), redlock.ErrTaken)
 			check.OK(t, second(b.Lock(t.Context(), "b", redlock.Lease(time.Second))))
 			time.Sleep(2 * time.Second)
 			calls, holds, clients, callback := l.kept()
