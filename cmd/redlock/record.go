@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -17,7 +16,6 @@ import (
 // story broke off, B's may still do when it is drawn.
 type record struct {
 	begun time.Time
-	last  atomic.Int64 // number of a call, hold or fault
 
 	mu     sync.Mutex
 	events []history.Event
@@ -39,18 +37,22 @@ func newRecord(masters []string) *record {
 // now is the time since the record began.
 func (r *record) now() time.Duration { return time.Since(r.begun) }
 
-// add adds an event, which is one of now if it has no time.
-func (r *record) add(e history.Event) {
+// add adds an event of now. It returns the number of the call, hold or fault that begins with it.
+func (r *record) add(e history.Event) (number int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if e.At == 0 {
-		e.At = r.now()
+	number = len(r.events)
+	switch e.At = r.now(); e.What {
+	case history.Called:
+		e.Call = number
+	case history.Granted:
+		e.Hold = number
+	case history.Fault:
+		e.ID = number
 	}
 	r.events = append(r.events, e)
+	return number
 }
-
-// number returns one that was not used before.
-func (r *record) number() int { return int(r.last.Add(1)) }
 
 // guest is a hold of the demo, and what the record calls it.
 type guest struct {
@@ -61,32 +63,30 @@ type guest struct {
 
 // lock has the client of who lock the name of the demo.
 func (r *record) lock(ctx context.Context, client *redlock.Client, who string) (*guest, error) {
-	call := r.number()
-	r.add(history.Event{What: history.Called, Who: who, Call: call, Do: history.Lock, Names: []string{demoName}})
+	call := r.add(history.Event{What: history.Called, Who: who, Do: history.Lock, Names: []string{demoName}})
 	hold, err := client.Lock(ctx, demoName)
-	if err != nil {
-		r.add(history.Event{What: history.Returned, Who: who, Call: call, Err: history.Unknown, Text: err.Error()})
-		return nil, err
+	g := &guest{Hold: hold, who: who}
+	if err == nil {
+		g.number = r.add(history.Event{
+			What: history.Granted, Who: who, Call: call, Name: demoName, Token: hold.Token(), Until: r.now() + hold.Remaining(),
+		})
 	}
-	g := &guest{Hold: hold, who: who, number: r.number()}
-	r.add(history.Event{
-		What: history.Granted, Who: who, Call: call, Hold: g.number, Name: demoName,
-		Token: hold.Token(), Until: r.now() + hold.Remaining(),
-	})
-	r.add(history.Event{What: history.Returned, Who: who, Call: call})
-	return g, nil
+	return g, r.returned(who, call, err)
 }
 
 // unlock unlocks a hold.
 func (r *record) unlock(ctx context.Context, g *guest) error {
-	call := r.number()
-	r.add(history.Event{What: history.Called, Who: g.who, Call: call, Do: history.Unlock, Hold: g.number})
-	err := g.Unlock(ctx)
-	returned := history.Event{What: history.Returned, Who: g.who, Call: call}
+	call := r.add(history.Event{What: history.Called, Who: g.who, Do: history.Unlock, Hold: g.number})
+	return r.returned(g.who, call, g.Unlock(ctx))
+}
+
+// returned notes that a call has returned err.
+func (r *record) returned(who string, call int, err error) error {
+	e := history.Event{What: history.Returned, Who: who, Call: call}
 	if err != nil {
-		returned.Err, returned.Text = history.Unknown, err.Error()
+		e.Err, e.Text = history.Unknown, err.Error()
 	}
-	r.add(returned)
+	r.add(e)
 	return err
 }
 

@@ -200,9 +200,7 @@ func (d *demo) kill(i int) int {
 	m := d.fleet.Master(i)
 	m.Kill()
 	d.event("%s is killed", m.Name())
-	id := d.record.number()
-	d.record.add(history.Event{What: history.Fault, ID: id, Fault: "kill", On: []string{m.Name()}})
-	return id
+	return d.record.add(history.Event{What: history.Fault, Fault: "kill", On: []string{m.Name()}})
 }
 
 // seen is what follow has seen so far.
@@ -246,8 +244,7 @@ func (d *demo) follow(ctx context.Context, hold *guest, done func(seen) bool) (s
 		left := hold.Remaining()
 		if left > s.left+rise {
 			s.renewals++
-			now := d.record.now()
-			d.record.add(history.Event{At: now, What: history.Alive, Who: hold.who, Hold: hold.number, Until: now + left})
+			d.record.add(history.Event{What: history.Alive, Who: hold.who, Hold: hold.number, Until: d.record.now() + left})
 			d.event("renewed: %s were left", seconds(s.left))
 			said = time.Now()
 		} else if left < fresh && time.Since(said) > quietSpell {
