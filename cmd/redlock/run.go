@@ -172,15 +172,15 @@ func find(command string) (string, error) {
 	if err == nil {
 		return path, nil
 	}
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		return "", fail(exitNotFound, "%s: command not found", command)
+	if code := startCode(err); code != exitNotFound {
+		return "", fail(code, "%s: cannot be run: %w", command, errors.Unwrap(err))
 	}
-	return "", fail(exitNotExecutable, "%s: cannot be run: %w", command, errors.Unwrap(err))
+	return "", fail(exitNotFound, "%s: command not found", command)
 }
 
-// startCode returns the exit code for a command that was found but did not start.
+// startCode returns the exit code for a command that was not found, or did not start.
 func startCode(err error) int {
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return exitNotFound
 	}
 	return exitNotExecutable

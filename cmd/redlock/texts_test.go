@@ -23,62 +23,39 @@ import (
 // Where another exit code is right, remove the old one first: on a busy machine it may be a fault.
 var update = flag.Bool("update", false, "update the files of testdata")
 
-func each(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
+// first does something to the first n masters.
+func first(n int, do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
 	return func(_ *testing.T, fleet *redlocktest.Fleet) {
-		for _, m := range fleet.Masters() {
+		for _, m := range fleet.Masters()[:n] {
 			do(m)
 		}
 	}
 }
 
-func first(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
-	return func(_ *testing.T, fleet *redlocktest.Fleet) {
-		for _, m := range fleet.Masters()[:2] {
-			do(m)
-		}
-	}
-}
-
-// taken has another client hold the lock.
-func taken(t *testing.T, fleet *redlocktest.Fleet) {
-	take(t, fleet, "nightly")
-	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("nightly") != "" })
-}
-
-// reading has another client read what the scene is about.
-func reading(t *testing.T, fleet *redlocktest.Fleet) {
-	take(t, fleet, "nightly", redlock.Shared())
-	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("nightly") != "" })
-}
-
-// permitted has another client hold the one permit.
-func permitted(t *testing.T, fleet *redlocktest.Fleet) {
-	take(t, fleet, "nightly", redlock.Permits(1))
-	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("redlock_slot:{nightly}:0") != "" })
-}
-
-// everywhere waits until each master has what another client took, and knows that client. It makes the third
-// master answer last, so that it is always the same masters that decide.
-func everywhere(t *testing.T, fleet *redlocktest.Fleet, has func(*redlocktest.Master) bool) {
-	t.Helper()
-	eventually(t, "all masters have it, and know whose it is", func() bool {
-		return !slices.ContainsFunc(fleet.Masters(), func(m *redlocktest.Master) bool {
-			return !has(m) || !slices.ContainsFunc(m.Keys(), func(key string) bool { return strings.HasPrefix(key, "redlock_client:") })
+// taken has another client hold what the scene is about. It waits until each master has that, and knows that client, and
+// makes the third master answer last, so that it is always the same masters that decide.
+func taken(key string, options ...redlock.Option) func(*testing.T, *redlocktest.Fleet) {
+	return func(t *testing.T, fleet *redlocktest.Fleet) {
+		take(t, fleet, "nightly", options...)
+		eventually(t, "all masters have it, and know whose it is", func() bool {
+			return !slices.ContainsFunc(fleet.Masters(), func(m *redlocktest.Master) bool {
+				return m.Holder(key) == "" || !slices.ContainsFunc(m.Keys(), func(key string) bool { return strings.HasPrefix(key, "redlock_client:") })
+			})
 		})
-	})
-	fleet.Master(2).Delay(150 * time.Millisecond)
+		fleet.Master(2).Delay(150 * time.Millisecond)
+	}
 }
 
 // states are what masters may be like when a command asks them. Other scenes have three that are well.
 var states = map[string]func(*testing.T, *redlocktest.Fleet){
-	"another process has the lock":        taken,
-	"another process reads":               reading,
-	"another process has the only permit": permitted,
-	"two masters are dead":                first((*redlocktest.Master).Kill),
-	"two masters have no memory":          first(func(m *redlocktest.Master) { m.Refuse("OOM command not allowed when used memory > 'maxmemory'.") }),
-	"two masters want a password":         first(func(m *redlocktest.Master) { m.Password("open-sesame") }),
-	"all masters want a password":         each(func(m *redlocktest.Master) { m.Password("open-sesame") }),
-	"all masters restarted":               each((*redlocktest.Master).Restart),
+	"another process has the lock":        taken("nightly"),
+	"another process reads":               taken("nightly", redlock.Shared()),
+	"another process has the only permit": taken("redlock_slot:{nightly}:0", redlock.Permits(1)),
+	"two masters are dead":                first(2, (*redlocktest.Master).Kill),
+	"two masters have no memory":          first(2, func(m *redlocktest.Master) { m.Refuse("OOM command not allowed when used memory > 'maxmemory'.") }),
+	"two masters want a password":         first(2, func(m *redlocktest.Master) { m.Password("open-sesame") }),
+	"all masters want a password":         first(3, func(m *redlocktest.Master) { m.Password("open-sesame") }),
+	"all masters restarted":               first(3, (*redlocktest.Master).Restart),
 }
 
 // TestTexts: what the user of the command reads, word for word, is in testdata/texts.txt. Read changes

@@ -85,10 +85,7 @@ func (r reason) key() string { return fmt.Sprint(r.what, r.ahead) }
 
 // String says it.
 func (r reason) String() string {
-	line := "still waiting for " + r.what
-	if r.since > 0 {
-		line += " for " + howLong(r.since)
-	}
+	line := holderFor("still waiting for "+r.what, r.since)
 	switch {
 	case r.ahead == 0:
 		line += "; next in line"
