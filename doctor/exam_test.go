@@ -77,11 +77,15 @@ func TestHealthyMastersHaveNoFindings(t *testing.T) {
 	}
 }
 
-// TestNothingExamined: a report of no masters, as there is with an error, does not say that locks are safe.
+// TestNothingExamined: a Config that redlock.New refuses is refused, and the report does not say that locks are safe.
 func TestNothingExamined(t *testing.T) {
-	report, err := Examine(t.Context(), redlock.Config{}, "")
-	if err == nil || report.Safe() {
-		t.Errorf("got error %v, safe: %v", err, report.Safe())
+	for want, cfg := range map[string]redlock.Config{
+		"Config has no Masters":  {},
+		"Config.Pools[0] is nil": {Pools: []*redis.Pool{nil}},
+	} {
+		report, err := Examine(t.Context(), cfg, "")
+		check.Says(t, err, want, "Examine")
+		check.Equal(t, report.Safe(), false, "%s: Safe()", want)
 	}
 }
 
@@ -99,14 +103,8 @@ func TestReportIsRead(t *testing.T) {
 	if err := got.Findings[0].Severity.UnmarshalText([]byte("bad")); err == nil {
 		t.Error("bad is read as a severity")
 	}
-}
-
-// TestSeverityThatIsNone: a severity that somebody computed has a text.
-func TestSeverityThatIsNone(t *testing.T) {
-	for _, s := range []Severity{-1, Error + 1} {
-		if text, err := s.MarshalText(); string(text) != fmt.Sprintf("Severity(%d)", int(s)) || err != nil {
-			t.Errorf("severity %d: got %q, %v", int(s), text, err)
-		}
+	for _, s := range []Severity{-1, Error + 1} { // that somebody computed
+		check.Equal(t, s.String(), fmt.Sprintf("Severity(%d)", int(s)), "a severity that is none")
 	}
 }
 
@@ -117,19 +115,11 @@ func lasts(has, left int) *x509.Certificate {
 
 // TestFindings: each row changes the facts about the second of five masters, and the report says so.
 func TestFindings(t *testing.T) {
-	info := func(pairs ...string) func(*node.Facts) {
-		return func(f *node.Facts) {
-			for i := 0; i < len(pairs); i += 2 {
-				f.Info[pairs[i]] = pairs[i+1]
-			}
-		}
+	info := func(name, value string) func(*node.Facts) {
+		return func(f *node.Facts) { f.Info[name] = value }
 	}
-	set := func(pairs ...string) func(*node.Facts) {
-		return func(f *node.Facts) {
-			for i := 0; i < len(pairs); i += 2 {
-				f.Settings[pairs[i]] = pairs[i+1]
-			}
-		}
+	set := func(name, value string) func(*node.Facts) {
+		return func(f *node.Facts) { f.Settings[name] = value }
 	}
 	fails := func(err error) func(*node.Facts) {
 		return func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: err} }
@@ -193,7 +183,9 @@ func TestFindings(t *testing.T) {
 		{"failed snapshot", info("rdb_last_bgsave_status", "err"), "persistence", Warning, "could not write to its disk", "free some disk"},
 		{"snapshots", set("save", "3600 1"), "persistence", Note, `"3600 1"`, "CONFIG SET save"},
 
-		{"evicts", set("maxmemory-policy", "allkeys-lru", "maxmemory", "100000000"), "eviction-policy", Error, "allkeys-lru, and 1% of maxmemory (100 MB)", "noeviction"},
+		{"evicts", func(f *node.Facts) {
+			f.Settings["maxmemory-policy"], f.Settings["maxmemory"] = "allkeys-lru", "100000000"
+		}, "eviction-policy", Error, "allkeys-lru, and 1% of maxmemory (100 MB)", "noeviction"},
 		{"would evict", set("maxmemory-policy", "volatile-ttl"), "eviction-policy", Warning, "volatile-ttl", "noeviction"},
 		{"evicts, by INFO", func(f *node.Facts) {
 			f.Settings = nil
@@ -587,10 +579,4 @@ func TestPage(t *testing.T) {
 	for _, id := range slices.Sorted(maps.Keys(documented)) {
 		t.Errorf("docs/doctor.md has %s, which is no check", id)
 	}
-}
-
-// A Config that redlock.New refuses is refused.
-func TestNilPool(t *testing.T) {
-	_, err := Examine(t.Context(), redlock.Config{Pools: []*redis.Pool{nil}}, "")
-	check.Says(t, err, "Config.Pools[0] is nil", "Examine with a nil pool")
 }
