@@ -72,7 +72,7 @@ func (c *completionCmd) written(s suggestion, typed string) string {
 	case "bash":
 		return forShell(s.word)[strings.LastIndexAny(forShell(typed), ":=")+1:]
 	case "zsh":
-		return strings.ReplaceAll(s.word, ":", `\:`) + ":" + s.means
+		return strings.NewReplacer(`\`, `\\`, ":", `\:`).Replace(s.word) + ":" + s.means
 	}
 	return s.word + "\t" + s.means
 }

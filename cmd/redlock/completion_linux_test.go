@@ -31,7 +31,8 @@ var completions = []struct{ typed, want string }{
 	{"redlock inspect tw", "two words; touch ran"},
 	{`redlock inspect two\ w`, "two words; touch ran"},
 	{"redlock inspect s", "s*"},
-	{"redlock inspect ", "$(touch ran) invoices orders:42 orders:43 s* two words; touch ran"},
+	{"redlock inspect b", `b\ack`},
+	{"redlock inspect ", `$(touch ran) b\ack invoices orders:42 orders:43 s* two words; touch ran`},
 }
 
 // completed returns how the shell at path completes a line: script does, with the line in $TYPED.
@@ -40,7 +41,7 @@ func completed(t *testing.T, path, script string) func(typed string) string {
 	check.OK(t, os.WriteFile(filepath.Join(bin, "ca-command"), nil, 0o700))
 	check.OK(t, os.WriteFile(filepath.Join(work, "ca-cert.pem"), nil, 0o600))
 	fleet, _ := masters(t, 3)
-	for _, name := range []string{"orders:42", "orders:43", "invoices", "$(touch ran)", "two words; touch ran", "s*"} {
+	for _, name := range []string{"orders:42", "orders:43", "invoices", "$(touch ran)", "two words; touch ran", "s*", `b\ack`} {
 		take(t, fleet, name)
 	}
 	t.Cleanup(func() {
@@ -66,7 +67,7 @@ func TestCompletion(t *testing.T) {
 		COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
 		_redlock
 		printf '%s\n' "${COMPREPLY[@]}"`)
-	quote := strings.NewReplacer("$(touch ran)", `\$\(touch\ ran\)`, "two words; touch ran", `two\ words\;\ touch\ ran`, "s*", `s\*`)
+	quote := strings.NewReplacer("$(touch ran)", `\$\(touch\ ran\)`, "two words; touch ran", `two\ words\;\ touch\ ran`, "s*", `s\*`, `b\ack`, `b\\ack`)
 	for _, c := range completions {
 		want := quote.Replace(c.want)
 		if ends := strings.LastIndexAny(c.typed, ":="); ends >= 0 {
@@ -83,7 +84,7 @@ func TestCompletionLong(t *testing.T) {
 		"fish": `redlock completion fish | source; complete -C $TYPED | string replace -r '\t.*' ''; true`,
 		"zsh": `compdef() { }
 			compset() { begin=${(M)PREFIX##--*=} PREFIX=${PREFIX##*=} }
-			_describe() { print -rl -- ${(P)2} | sed -E 's/([^\\]):.*/\1/; s/\\:/:/g' }
+			_describe() { print -rl -- ${(P)2} | sed -E 's/([^\\]):.*/\1/; s/\\(.)/\1/g' }
 			_files() { for file in $PREFIX*(N); print -r -- $begin$file }
 			_normal() { (( CURRENT == $#words )) && print -rl -- ${(k)commands} *(N) | grep "^$PREFIX" }
 			source <(redlock completion zsh)
