@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"example.com/redlock/multilock"
@@ -78,8 +79,10 @@ func (h *Hold) Remaining() time.Duration { return least(h.of, (*multilock.Hold).
 func (h *Hold) Count() int { return least(h.of, (*multilock.Hold).Count) }
 
 // Shared reports whether the hold is a reader's: from a Lock with the option [Shared], or by Downgrade. A
-// Hold that entered a writer's lock is not shared.
-func (h *Hold) Shared() bool { return h.about().Shared() }
+// Hold that entered a writer's lock is not shared. That of a name in two sets (see [SetsConfig]) is if it is in either.
+func (h *Hold) Shared() bool {
+	return slices.ContainsFunc(h.of.made().parts, func(e *entry) bool { return e.hold.Load().Shared() })
+}
 
 // Slot returns which slot of its semaphore a permit is, from 0, and below the largest number of
 // [Permits] that any client gives. It is 0 for a lock.

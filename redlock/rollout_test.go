@@ -322,6 +322,28 @@ func TestPermitsInTwoSets(t *testing.T) {
 	})(t)
 }
 
+// A Hold that entered a writer's lock in one set, where its tree has that already, and is a reader's in the other, is a
+// reader's: others read there.
+func TestHoldOfAWriterAndAReaderInTwoSets(t *testing.T) {
+	onRollout(func(t *testing.T, s *rollout) {
+		expect(t, "Close", s.old.Close())
+		time.Sleep(known)
+		unlock(t, lock(t, t.Context(), s.moving, s.name)) // so that it is established
+		other := lock(t, t.Context(), s.open(t, redlock.Config{}, "b c", ""), s.name, redlock.Shared())
+		owner := redlock.WithOwner(t.Context())
+		each(s.fleets["c"], 0, 3, func(m *redlocktest.Master) { m.Delay(20 * time.Millisecond) })
+		var writer sync.WaitGroup
+		writer.Go(func() { expect(t, "Lock of the writer", second(s.moving.Lock(owner, s.name)), redlock.ErrUpgrade) })
+		time.Sleep(5 * time.Millisecond) // it has the name in a, and asks for it in c
+		reader, err := s.moving.TryLock(owner, s.name, redlock.Shared())
+		check.OK(t, err, "TryLock of a reader of the same tree")
+		check.Equal(t, reader.Shared(), true, "Shared, where %s reads as well", other.Owner())
+		writer.Wait()
+		unlock(t, reader)
+		unlock(t, other)
+	})(t)
+}
+
 // A slot of a name that moves is one permit in one set, and may be another's in the other: of these, one is freed.
 func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
