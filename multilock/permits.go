@@ -204,6 +204,7 @@ func (s *semaphore) ask(k int) <-chan struct{} {
 		s.listens = true
 		s.m.watch(s.key)
 	}
+	s.sawLocked() // whoever asked may have left before it ended
 	now := clock.Now()
 	switch {
 	case s.look != nil && s.look.slots >= k:

@@ -71,6 +71,25 @@ func TestEachLookAsks(t *testing.T) {
 	})(t)
 }
 
+// What a look showed to a caller that left before it ended is old: the next caller looks itself.
+func TestALookThatNobodySawIsNotUsed(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		for slot := range 2 {
+			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
+		}
+		fx.each(func(m *redlocktest.Master) { m.Delay(4 * time.Millisecond) })
+		first := begin(t, fx.m, permit(2))
+		rest(12 * time.Millisecond) // it was refused, and looks
+		first.cancel()
+		rest(time.Second)
+		fx.each(func(m *redlocktest.Master) { m.Del(script.SlotKey("k", 1)) }) // which no message tells
+		fx.m.nextSlot.given = []givenSlot{{"k", 0}}
+		second := begin(t, fx.m, permit(2))
+		rest(50 * time.Millisecond)
+		second.wantHold(t, "a slot is free")
+	})(t)
+}
+
 // stander makes a caller for one of the permits.
 func (fx *fixture) stander(permits int) *waiter {
 	req := Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}
