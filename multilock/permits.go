@@ -503,9 +503,11 @@ func (w *waiter) won(ctx context.Context) (*Hold, error) {
 	return nil, nil
 }
 
-// isFirst reports whether no caller of this client has waited longer than w for what it wants.
+// isFirst reports whether no caller of this client has waited longer than w for what it wants. Those that count fewer
+// permits know less than all of its slots.
 func (m *Masters) isFirst(w *waiter) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.names[w.line].line.waiters[0] == w
+	all := m.names[w.line].line.waiters
+	return all[slices.IndexFunc(all, func(other *waiter) bool { return other.req.Permits >= w.req.Permits })] == w
 }

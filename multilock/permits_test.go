@@ -90,6 +90,21 @@ func TestALookThatNobodySawIsNotUsed(t *testing.T) {
 	})(t)
 }
 
+// A caller that counts more permits than those before it in the client's line finds the slots that they do not know.
+func TestACallerFindsSlotsThatThoseBeforeItDoNotKnow(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		for slot := range 2 {
+			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
+		}
+		fx.m.nextSlot.given = []givenSlot{{"k", 1}, {"k", 0}}
+		first := begin(t, fx.m, permit(2)) // at slot 0, and has just looked
+		second := begin(t, fx.m, permit(3))
+		rest(time.Second)
+		second.wantHold(t, "the third slot is free")
+		first.wantWaiting(t, "the first two are taken")
+	})(t)
+}
+
 // stander makes a caller for one of the permits.
 func (fx *fixture) stander(permits int) *waiter {
 	req := Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}
