@@ -42,15 +42,22 @@ func (h *Hold) about() *multilock.Hold {
 	return h.of.parts[0].hold.Load()
 }
 
-// each runs f for all entries of h at the same time, and joins the errors. What both say is said once.
-func (h *Hold) each(ctx context.Context, f func(*entry, context.Context) error) error {
+// each runs f, which is op, for all entries of h at the same time, and joins the errors. What both say is said once.
+func (h *Hold) each(ctx context.Context, op string, f func(*entry, context.Context) error) error {
+	one := func(e *entry) error {
+		err := f(e, ctx)
+		if err == ErrNotHeld { // a bug of the caller's, who has to know of which lock
+			err = poll.Fail(op, h.Name(), err)
+		}
+		return outward(err)
+	}
 	switch {
 	case h.of == nil:
 		return errNoHold
 	case len(h.of.parts) == 1:
-		return outward(f(h.of.parts[0], ctx))
+		return one(h.of.parts[0])
 	}
-	errs := beside.All(h.of.parts, func(e *entry) error { return outward(f(e, ctx)) })
+	errs := beside.All(h.of.parts, one)
 	switch first, second := errs[0], errs[1]; {
 	case first == nil:
 		return second

@@ -96,7 +96,7 @@ func (h *Hold) Slot() int { return h.about().Slot() }
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Renew".
 func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
-	return h.each(ctx, func(e *entry, ctx context.Context) error { return e.extend(ctx, lease) })
+	return h.each(ctx, "extend", func(e *entry, ctx context.Context) error { return e.extend(ctx, lease) })
 }
 
 // Downgrade turns a writer's hold into a reader's, as of [Shared], with no moment in between at which
@@ -112,7 +112,9 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // majority. ErrNotHeld: it was unlocked. A permit cannot be downgraded.
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Readers".
-func (h *Hold) Downgrade(ctx context.Context) error { return h.each(ctx, (*entry).downgrade) }
+func (h *Hold) Downgrade(ctx context.Context) error {
+	return h.each(ctx, "downgrade", (*entry).downgrade)
+}
 
 // Unlock gives this hold back. The last Unlock of a lock frees it, and returns when a
 // majority of the masters is known not to have it any more. A ctx that derives from the hold's own ends with the
@@ -129,5 +131,5 @@ func (h *Hold) Unlock(ctx context.Context) error {
 	defer cancel()
 	h.leak.Stop()
 	runtime.KeepAlive(h) // until here, or it could have leaked in the call that unlocks it
-	return h.each(ctx, (*entry).unlock)
+	return h.each(ctx, "unlock", (*entry).unlock)
 }

@@ -118,7 +118,7 @@ func (h *Holds) each(op string, f func(*Hold) error) error {
 	}
 	return joined(beside.All(h.holds, func(one *Hold) error {
 		err := f(one)
-		if err == ErrNotHeld || err == ErrClosed {
+		if err == ErrClosed {
 			err = poll.Fail(op, one.Name(), err)
 		}
 		return err
