@@ -52,6 +52,20 @@ func TestKeep(t *testing.T) {
 	})(t)
 }
 
+// The counters of the masters have the last of the tokens that a keeper may give out: a list does not pass that off
+// as the token of its hold.
+func TestKeepListed(t *testing.T) {
+	withKeeper(func(t *testing.T, _ *redlocktest.Fleet, keeper, other *redlock.Client) {
+		hold := lock(t, t.Context(), keeper, "a")
+		for one, err := range redlockadmin.Of(other).List(t.Context(), "a", "", 1) {
+			if err != nil || one.Holder != hold.Owner() || one.Token != 0 {
+				t.Errorf("List says that %s has token %d, %v; want %s, whose token is unknown", one.Holder, one.Token, err, hold.Owner())
+			}
+		}
+		unlock(t, hold)
+	})(t)
+}
+
 // What is kept goes to whoever wants it within two round trips, tries included; to a reader of the client that
 // keeps it within one.
 func TestKeepRecalled(t *testing.T) {

@@ -33,7 +33,7 @@ type MasterState struct {
 	Holder    string        // empty if it is free there; "shared" if readers have it
 	Count     int           // hold count; 0 for readers
 	Remaining time.Duration // until it is free there; the largest Duration if it never expires
-	Token     int64         // fencing counter, 0 when the master has none
+	Token     int64         // fencing counter, 0 when the master has none; ahead of the token of a holder "uuid:kN"
 	Guard     time.Duration // above 0: the master restarted, and grants no hold for this long, by the longest guard of those who lock
 	Err       error         // why there is no answer
 

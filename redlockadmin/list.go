@@ -32,7 +32,7 @@ type Listed struct {
 	Count     int                 // hold count
 	Remaining time.Duration       // until a majority is free, or the first permit; the largest Duration when it never expires
 	HeldFor   time.Duration       // how long the holder has had it; 0 if that is not known
-	Token     int64               // fencing token
+	Token     int64               // fencing token; 0 if that is not known, as of a holder that may only keep the lock
 	Readers   int                 // that have it
 	Slots     int                 // of a semaphore: permits that are held
 	Waiting   int                 // who wait, among the first 32 in a master's queue; for permits how many clients, among its first 100 places
@@ -204,7 +204,10 @@ func (l *Listed) look(ctx context.Context, d *clients.Directory) (err error) {
 			l.Waiting = max(l.Waiting, len(s.Queue))
 			if s.Holder != "" && (!l.Held || s.Holder == l.Holder) {
 				l.Masters++
-				l.Count, l.Token = max(l.Count, s.Count), max(l.Token, s.Token)
+				l.Count = max(l.Count, s.Count)
+				if !script.Keeps(l.Holder) { // or s.Token is the last that its client may give out
+					l.Token = max(l.Token, s.Token)
+				}
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func (p *page) list(all listing) {
 		if one.HeldFor > 0 {
 			held = age(one.HeldFor)
 		}
-		if one.Token > 0 && !mayKeep(one.Holder) { // who keeps it has taken many in advance
+		if one.Token > 0 {
 			token = fmt.Sprint(one.Token)
 		}
 		rows = append(rows, []string{one.Name, holder, count, held, age(one.Remaining), fmt.Sprint(one.Waiting), fmt.Sprint(one.Masters), token})

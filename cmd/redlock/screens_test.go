@@ -74,7 +74,7 @@ func list() printed {
 		p.list(listing{more: true, locks: []redlockadmin.Listed{
 			{Name: "orders:42", Held: true, Holder: one.ID + ":r7", Client: &one, Count: 2, Remaining: 28 * time.Second, HeldFor: 12 * time.Second, Token: 1795280779002886, Waiting: 3, Masters: 5},
 			{Name: "unknown", Held: true, Holder: one.ID + ":r8", Count: 1, Remaining: never, Token: 17, Masters: 4},
-			{Name: "session", Held: true, Holder: one.ID + ":k9", Count: 1, Remaining: 20 * time.Second, Token: 19, Masters: 5},
+			{Name: "session", Held: true, Holder: one.ID + ":k9", Count: 1, Remaining: 20 * time.Second, Masters: 5},
 			{Name: "index", Held: true, Holder: shared, Readers: 3, Remaining: 9 * time.Second, Masters: 5},
 			{Name: "gpu", Semaphore: true, Held: true, Slots: 1, Remaining: 9 * time.Second, Masters: 5},
 			{Name: "split", Remaining: 2 * time.Second, Token: 18, Masters: 1},
