@@ -41,9 +41,11 @@ type Listed struct {
 
 // List searches for the locks and semaphores that somebody has and whose names match pattern, and returns them in the
 // order of their names: the first ones behind the name after, which is "" for those from the beginning on, and at most
-// limit names, which is above 0. The last of them is the next call's after. Pattern is that of Redis: * stands for any characters, ?
-// for one, [ab] for one of those. Locks of Redisson's are among them; other keys are not. Each range over the result
-// searches anew, for ten seconds at most.
+// limit names, which is above 0. The last of them is the next call's after. A name that moves between sets of masters
+// comes twice, once for each set, and so does one that is a lock and a semaphore.
+//
+// Pattern is that of Redis: * stands for any characters, ? for one, [ab] for one of those. Locks of Redisson's are among
+// them; other keys are not. Each range over the result searches anew, for ten seconds at most.
 //
 // An error comes last: ErrMore if the limit or the time left locks out, or the error of the package. A user needs the
 // permission +scan, which locks do without.
