@@ -13,7 +13,7 @@
 // # Where things are
 //
 // main.go sets up the subcommands, exit.go names the exit codes. run.go has the steps of redlock run:
-// check, lock (lock.go), start (child_*.go: the command as a process tree, one file per kind of
+// check, lock (lock.go), start (child_*.go: the command as a process tree, and its terminal, one file per kind of
 // system), supervise (supervise.go), unlock. inspect.go, list.go and clients.go have what is shown of
 // masters, page.go how it is printed, watch.go how often. demo.go has the setting of redlock demo,
 // story.go what happens in it, and record.go what --html draws.
