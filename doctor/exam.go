@@ -191,17 +191,3 @@ func size(n int64) string {
 	}
 	return fmt.Sprintf("%d TB", n)
 }
-
-// some writes the first few of a list.
-func some(list []string) string {
-	const few = 3
-	quoted := make([]string, min(len(list), few))
-	for i := range quoted {
-		quoted[i] = strconv.Quote(list[i])
-	}
-	text := strings.Join(quoted, ", ")
-	if len(list) > few {
-		text += fmt.Sprintf(" and %d more", len(list)-few)
-	}
-	return text
-}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/node"
 )
 
@@ -104,19 +106,19 @@ func (e *exam) foreignLocks(f *node.Facts) {
 	if keys := f.Sample.Tokens; len(keys) > 0 {
 		e.note(f, "foreign-locks", Warning, "let all programs lock a name with the same library (see docs/migrating.md)",
 			"%d of %d keys looked at may be locks of another library (redsync, bsm/redislock): %s",
-			len(keys), f.Sample.Scanned, some(keys))
+			len(keys), f.Sample.Scanned, quote.Few(keys, strconv.Quote))
 	}
 }
 
 func (e *exam) redisson(f *node.Facts) {
 	if keys := f.Sample.Redisson; len(keys) > 0 {
-		e.note(f, "redisson", Note, "see docs/migrating.md", "clients of Redisson have %s, and share names with ours", some(keys))
+		e.note(f, "redisson", Note, "see docs/migrating.md", "clients of Redisson have %s, and share names with ours", quote.Few(keys, strconv.Quote))
 	}
 }
 
 func (e *exam) foreignKeys(f *node.Facts) {
 	if keys := f.Sample.Wrong; len(keys) > 0 {
 		e.note(f, "foreign-keys", Warning, "find out what wrote that, and delete it: a lock with such a key cannot be had",
-			"has %s of another type under redlock's own prefixes: %s", count(len(keys), "key"), some(keys))
+			"has %s of another type under redlock's own prefixes: %s", count(len(keys), "key"), quote.Few(keys, strconv.Quote))
 	}
 }

@@ -88,7 +88,7 @@ func (u *unlockCmd) holders(slots []redlockadmin.Slot) string {
 	if len(slots) == 0 {
 		return ""
 	}
-	return ", " + some(slots, func(s redlockadmin.Slot) string {
+	return ", " + quote.Few(slots, func(s redlockadmin.Slot) string {
 		return fmt.Sprintf("slot %d was held by %s", s.Number, holderFor(named(s.Owner, s.Client), s.HeldFor))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 )
@@ -98,29 +99,15 @@ func (r reason) String() string {
 func whyNotLocked(seen redlockadmin.Inspection, me string) reason {
 	by := holderOf(seen.Holder, seen.Client, len(seen.Readers))
 	if seen.Holder == shared && len(seen.Readers) > 0 {
-		by += " (" + some(seen.Readers, func(r redlockadmin.Reader) string { return named(r.Owner, r.Client) }) + ")"
+		by += " (" + quote.Few(seen.Readers, func(r redlockadmin.Reader) string { return named(r.Owner, r.Client) }) + ")"
 	}
 	return reason{what: fmt.Sprintf("%q: held by %s", seen.Name, by), since: seen.HeldFor, ahead: ahead(lockSight(seen, nil).queues, me)}
 }
 
 func whyNoPermit(seen redlockadmin.SemaphoreInspection, me string) reason {
 	s := permitsSight(seen, nil)
-	by := some(seen.Slots, func(s redlockadmin.Slot) string { return named(s.Owner, s.Client) })
+	by := quote.Few(seen.Slots, func(s redlockadmin.Slot) string { return named(s.Owner, s.Client) })
 	return reason{what: fmt.Sprintf("a permit of %q: %s, by %s", seen.Name, s.verdict, by), ahead: ahead(s.queues, me)}
-}
-
-// some names the first few of a list.
-func some[T any](list []T, name func(T) string) string {
-	const most = 3
-	var names []string
-	for _, one := range list[:min(len(list), most)] {
-		names = append(names, name(one))
-	}
-	text := strings.Join(names, ", ")
-	if more := len(list) - most; more > 0 {
-		text += " and " + counted(more, "other", "others")
-	}
-	return text
 }
 
 // ours reports whether owner is client me, or one of its owners.

@@ -38,6 +38,20 @@ func Brief(text string, most int) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:most], len(text))
 }
 
+// Few names the first few of a list, and says how many more there are.
+func Few[T any](list []T, name func(T) string) string {
+	const most = 3
+	var names []string
+	for _, one := range list[:min(len(list), most)] {
+		names = append(names, name(one))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(list) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
 // Value says what a reply of a master is: its type, its length, and at most [Most] bytes of it.
 func Value(reply any) string {
 	switch v := reply.(type) {
