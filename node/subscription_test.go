@@ -220,18 +220,6 @@ func TestSubscriptionFallsSilent(t *testing.T) {
 	})
 }
 
-// Subscribe does nothing on a closed node.
-func TestSubscribeAfterClose(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		n, d := started(t, cfg), new(recorder)
-		n.Close()
-		n.Subscribe("a", d)
-		n.Watch("k")
-		time.Sleep(time.Second)
-		d.want(t, "after Close")
-	})
-}
-
 // TestHandOffAfterTheConnection: nor has a process to which commands go no more, or for no longer,
 // when its message is read.
 func TestHandOffAfterTheConnection(t *testing.T) {

@@ -203,21 +203,3 @@ func TestBatchesAreBounded(t *testing.T) {
 		}
 	}
 }
-
-// TestUpUnderLoad: a master that returns is up once it has run what was kept when it
-// connected, however much is released meanwhile.
-func TestUpUnderLoad(t *testing.T) {
-	for _, delay := range []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
-		subtestWithNode(t, delay.String(), func(t *testing.T, m *redlocktest.Master, n *Node) {
-			killAndWait(t, m, n)
-			m.Delay(delay)
-			m.Restart()
-			i := 0
-			waitUntil(t, time.Second+8*delay, func() bool {
-				i++
-				send(n, ownerNumber(i).Release(1, 0))
-				return n.isUp()
-			})
-		})
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,47 +47,6 @@ func TestMinorityCostsNoTime(t *testing.T) {
 			expectAlive(t, hold)
 		}))
 	}
-}
-
-// Only one of a client's callers asks the masters, however many wait.
-func TestManyCallersCostOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
-		fleet := redlocktest.Start(t, 3)
-		c, d := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
-		hold := lock(t, t.Context(), d, "a", redlock.Lease(lease))
-
-		const callers, served = 1000, 100
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		goroutines := runtime.NumGoroutine()
-		done := make(chan error, callers)
-		inside := 0
-		for range callers {
-			go func() {
-				done <- c.Do(ctx, "a", func(context.Context) error {
-					if inside++; inside == served { // the race detector checks exclusion here
-						cancel()
-					}
-					return nil
-				})
-			}()
-		}
-		synctest.Wait()
-		check.AtMost(t, runtime.NumGoroutine()-goroutines, callers+100, "goroutines of callers that wait")
-		check.AtMost(t, fleet.Master(0).Connections(), 4, "connections of a master")
-		before := fleet.Master(0).Calls("EVALSHA")
-		time.Sleep(10 * time.Second)
-		// A contender asks after 200 ms, then ever more seldom, and from 0.8 s on every 400 ms.
-		// Each pause is up to 50 ms shorter, so that asks of many names come together.
-		check.Between(t, fleet.Master(0).Calls("EVALSHA")-before, 25, 30, "scripts that %d callers who wait ran in 10s", callers)
-		unlock(t, hold)
-		for range callers {
-			if err := <-done; err != nil {
-				expect(t, "Do", err, context.Canceled)
-			}
-		}
-		check.AtLeast(t, inside, served, "callers that were inside")
-	})
 }
 
 // A service waits until its masters would grant, and then gets its first lock at once. A client that says nothing
