@@ -258,18 +258,6 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 	}
 }
 
-// The owner of one slot does not have the semaphore: nobody is named.
-func TestNobodyHasTheSemaphore(t *testing.T) {
-	bubble(3, func(t *testing.T, fx *fixture) {
-		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
-		c := begin(t, fx.m, permit(1))
-		c.cancel()
-		c.wantError(t, "when it leaves", poll.ErrTaken)
-		why, ok := errors.AsType[*poll.MajorityError](c.err)
-		check.That(t, ok && why.Holder == "", "Lock = %v, with holder %q, want none", c.err, why.Holder)
-	})(t)
-}
-
 // A caller behind others waits for what the first of them waits for.
 func TestTheReasonOfThoseInFront(t *testing.T) {
 	for name, permits := range map[string]int{"lock": 0, "permit": 1} {
