@@ -122,6 +122,9 @@ func (d *driver) flushUntil(ready func() bool) {
 }
 
 // flushFirst is flush, and waits until the first message of all is sent, by whomever.
+//
+// While a driver sends, startNext may come back to it, which bids until its caller takes what it has won. That does not
+// wait for itself: by then the first message is out. One that is given up before left its line first.
 func (d *driver) flushFirst() {
 	d.flushUntil(func() bool { return d.out.begun || !d.busyLocked() })
 }
