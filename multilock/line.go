@@ -13,7 +13,7 @@ import (
 // line is the callers of a client that wait for one name, in the order of their calls. Those in
 // front bid, each with a driver of its own: a writer alone; readers together with those next to them,
 // and the first writer behind them, who keeps later readers of other clients out. Of those who want a permit,
-// a few bid, see stand.
+// a few bid, see stand and mayBid.
 type line struct {
 	waiters []*waiter
 	bids    int // how many of them bid, from the first on
@@ -55,9 +55,9 @@ func (l *line) insert(w *waiter) {
 		i--
 	}
 	l.waiters = slices.Insert(l.waiters, i, w)
-	if l.bids == i && l.mayBid() {
+	if l.mayBid(i) {
+		l.promote(i)
 		w.turn = closedChan
-		l.bids++
 	} else {
 		w.turn = make(chan struct{})
 	}
@@ -70,23 +70,45 @@ func (l *line) remove(w *waiter) (next []*waiter) {
 	if i < l.bids {
 		l.bids--
 	}
-	for l.bids < len(l.waiters) && l.mayBid() {
-		next = append(next, l.waiters[l.bids])
-		l.bids++
+	blocked := -1 // who counts so many permits
+	for i := l.bids; i < len(l.waiters) && blocked != 0; i++ {
+		switch w := l.waiters[i]; {
+		case w.req.Permits == blocked:
+		case l.mayBid(i):
+			next = append(next, w)
+			l.promote(i)
+		default:
+			blocked = w.req.Permits
+		}
 	}
 	return next
 }
 
-// mayBid reports whether the first waiter that does not bid may.
-func (l *line) mayBid() bool {
-	permits := l.waiters[l.bids].req.Permits
+// mayBid reports whether the waiter at i, which does not bid, may: of a lock, only the first of them. Of a semaphore, so
+// many who bid count no more permits than it does: those who count more may go to slots that it does not know.
+func (l *line) mayBid(i int) bool {
+	permits := l.waiters[i].req.Permits
 	switch {
-	case l.bids == 0:
-		return true
 	case permits > 0:
-		return l.bids < min(permits, maxBids)
+		rivals := 0
+		for _, w := range l.waiters[:l.bids] {
+			if w.req.Permits <= permits {
+				rivals++
+			}
+		}
+		return rivals < min(permits, maxBids)
+	case i > l.bids:
+		return false
 	}
-	return l.waiters[l.bids-1].req.Shared
+	return l.bids == 0 || l.waiters[l.bids-1].req.Shared
+}
+
+// promote has the waiter at i bid, behind those who do.
+func (l *line) promote(i int) {
+	w := l.waiters[i]
+	copy(l.waiters[l.bids+1:i+1], l.waiters[l.bids:i])
+	l.waiters[l.bids] = w
+	l.bids++
 }
 
 // wake wakes the waiters of owner, which has got the lock: they enter its hold.

@@ -105,6 +105,20 @@ func TestACallerFindsSlotsThatThoseBeforeItDoNotKnow(t *testing.T) {
 	})(t)
 }
 
+// A caller that counts more permits than those before it in the client's line does not wait for their turns.
+func TestACallerNeedsNoTurnOfThoseThatCountFewerPermits(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
+		first, second := begin(t, fx.m, permit(1)), begin(t, fx.m, permit(1))
+		begin(t, fx.m, permit(2)).wantHold(t, "a slot is free")
+		first.wantWaiting(t, "its only slot is taken")
+		first.cancel()
+		fx.each(func(m *redlocktest.Master) { m.Del(script.SlotKey("k", 0)) })
+		rest(time.Second)
+		second.wantHold(t, "its only slot is free")
+	})(t)
+}
+
 // stander makes a caller for one of the permits.
 func (fx *fixture) stander(permits int) *waiter {
 	req := Request{Key: "k", Permits: permits, Lease: lease, Entry: new(entry)}
