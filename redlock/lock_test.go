@@ -127,3 +127,40 @@ func TestNewcomersWaitForAMajority(t *testing.T) {
 		}
 	})(t)
 }
+
+// What package redlocktest says of how a test loses a hold, and of what a renewal brings back instead.
+func TestWaysToLose(t *testing.T) {
+	on := func(n int, do func(*redlocktest.Master)) func(*redlocktest.Fleet) {
+		return func(fleet *redlocktest.Fleet) { each(fleet, 0, n, do) }
+	}
+	const guard = 30 * time.Second
+	for name, c := range map[string]struct {
+		guard time.Duration
+		do    func(*redlocktest.Fleet)
+		lost  time.Duration // within this; 0: never
+	}{
+		"restart":         {guard, on(2, (*redlocktest.Master).Restart), time.Second},
+		"cut":             {guard, on(2, (*redlocktest.Master).Cut), validity},
+		"freeze":          {guard, on(2, (*redlocktest.Master).Freeze), validity},
+		"kill":            {guard, on(2, (*redlocktest.Master).Kill), validity},
+		"somebody has it": {guard, func(fleet *redlocktest.Fleet) { seize(fleet, 0, 2) }, 10 * time.Second},
+		"del":             {guard, on(3, func(m *redlocktest.Master) { m.Del("a") }), 0},
+		"flush":           {guard, on(3, (*redlocktest.Master).FlushAll), 0},
+		"no guard":        {redlock.GuardOff, on(3, (*redlocktest.Master).Restart), 0},
+	} {
+		t.Run(name, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
+			client := open(t, fleet, redlock.Config{RestartGuard: c.guard})
+			hold := lock(t, t.Context(), client, "a")
+			synctest.Wait()
+			c.do(fleet)
+			if c.lost == 0 {
+				rest(time.Minute)
+				expectAlive(t, hold)
+				unlock(t, hold)
+				return
+			}
+			rest(c.lost)
+			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+		}))
+	}
+}

@@ -34,6 +34,17 @@
 // of the process or CLIENT KILL prevents that. Commands on different connections are carried out in
 // no particular order. Code that works here does not depend on lucky timing of sockets.
 //
+// # How a test loses a lock
+//
+// Restart a majority: the client notices at once. Cut, Freeze or Kill one: the hold ends with its validity, after 20 to
+// 30 s with the default lease. ForceUnlock of package redlockadmin takes it away, which the client learns at its next
+// renewal.
+//
+// Del and FlushAll do not do it, nor does Restart if the guard is off. A renewal heals: it brings back what the masters
+// lack and nobody else has, so a test that waits for the end of the hold's context waits forever.
+//
+// Lock returns once a majority has answered: call synctest.Wait before looking at what each master has.
+//
 // # Concurrency
 //
 // Every method is safe for concurrent use, and may be called twice: killing a dead master does
