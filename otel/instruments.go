@@ -44,7 +44,7 @@ func newInstruments(meter metric.Meter) *instruments {
 		waiters:   m.upDown("redlock.waiter.count", "{waiter}", "Calls that wait for a lock now."),
 		hold:      m.histogram("redlock.hold.duration", "s", "How long locks were held.", holds),
 		holds:     m.upDown("redlock.hold.count", "{hold}", "Locks that are held now."),
-		losses:    m.counter("redlock.hold.losses", "{hold}", "Holds that ended before their Unlock."),
+		losses:    m.counter("redlock.hold.losses", "{hold}", "Holds that were lost: other than at the end of a fixed lease, or by Close."),
 		renewals:  m.counter("redlock.renewals", "{renewal}", "Renewals of holds."),
 		renewal:   m.histogram("redlock.renewal.duration", "s", "How long renewals of holds took.", roundTrips),
 		remaining: m.histogram("redlock.renewal.remaining", "1", "Share of the lease that was left when a hold was renewed.", shares),
