@@ -20,7 +20,7 @@ import (
 // A set has an ID, which stands for it in the choice of its names. It is the same in every process, and
 // stays the same for as long as the set is used, also when its masters are replaced.
 type SetsConfig struct {
-	// Sets are the sets by ID, which has at most 100 bytes, each with the Config of its masters.
+	// Sets are the sets by ID, which has at most 100 bytes, each with the Config of its masters. Each is in Now or in Next.
 	Sets map[string]Config
 
 	// Now has the IDs of the sets that names are spread over, in any order. Default: all of Sets.
