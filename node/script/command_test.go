@@ -23,9 +23,7 @@ func TestAgain(t *testing.T) {
 				func() *Command { return o.Release(17, since) }, func() *Command { return o.Yield(since) },
 			} {
 				got, want := release().Entering(next, entry).Again(), release()
-				if want.Again() != want || !slices.Equal(slices.Collect(got.Owners()), []string{"me:1"}) {
-					t.Errorf("sent again: %s, of %q", sent(got), slices.Collect(got.Owners()))
-				}
+				check.That(t, want.Again() == want && slices.Equal(slices.Collect(got.Owners()), []string{"me:1"}), "sent again: %s, of %q", sent(got), slices.Collect(got.Owners()))
 				check.Equal(t, strings.TrimRight(sent(got), " ]"), strings.TrimRight(sent(want), " ]"), "sent again") // but for an empty word
 			}
 		}
@@ -55,9 +53,7 @@ func TestWords(t *testing.T) {
 		{NewReader("a", "me:1").Raise(lease, 2), false, "1 a me:1 30000 2 shared"},
 	} {
 		words := tt.cmd.Words([]any{"before"}, tt.guarded)
-		if words[0] != "before" || words[1] != "EVALSHA" || words[2] != tt.cmd.script().sha {
-			t.Errorf("%s: begins with %v", tt.want, words[:3])
-		}
+		check.That(t, words[0] == "before" && words[1] == "EVALSHA" && words[2] == tt.cmd.script().sha, "%s: begins with %v", tt.want, words[:3])
 		for i, word := range words {
 			if text, ok := word.([]byte); ok {
 				words[i] = string(text)
@@ -214,9 +210,7 @@ func TestUnexpectedReplies(t *testing.T) {
 					text.WriteString(err.Error())
 				}
 			}
-			if len(text.String()) > 800 || strings.Contains(text.String(), "0000000") {
-				t.Errorf("verb %d, of %T: %d bytes are said: %.900s", cmd.verb, reply, len(text.String()), text.String())
-			}
+			check.That(t, len(text.String()) <= 800 && !strings.Contains(text.String(), "0000000"), "verb %d, of %T: %d bytes are said: %.900s", cmd.verb, reply, len(text.String()), text.String())
 		}
 	}
 }
