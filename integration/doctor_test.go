@@ -13,6 +13,7 @@ import (
 
 	exam "example.com/redlock/doctor"
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -35,7 +36,7 @@ func examine(ctx context.Context, cfg redlock.Config, most exam.Severity) error 
 func (m *master) everything(t *testing.T) (all []any) {
 	t.Helper()
 	keys, err := redis.Strings(m.do(t, "KEYS", "*"), nil)
-	did(t, err)
+	check.OK(t, err)
 	slices.Sort(keys)
 	for _, key := range keys {
 		all = append(all, key, m.do(t, "DUMP", key))
@@ -115,7 +116,7 @@ func TestDoctor(t *testing.T) {
 			[]string{"warning min-replicas: min-replicas-to-write is 1", "warning trial: to acquire fails on a scratch name: NOREPLICAS"},
 		},
 		{
-			"is a replica", func([]string) { did(t, m.Demote()) }, func([]string) { did(t, m.Promote()) },
+			"is a replica", func([]string) { check.OK(t, m.Demote()) }, func([]string) { check.OK(t, m.Promote()) },
 			[]string{"warning role: is a replica, not a master (of 127.0.0.1:1)"},
 		},
 	} {
@@ -123,7 +124,7 @@ func TestDoctor(t *testing.T) {
 			cfg := f.config(redlock.Config{})
 			tt.plant(cfg.Masters)
 			report, err := exam.Examine(ctx, cfg, "orders:")
-			did(t, err)
+			check.OK(t, err)
 			if tt.mend != nil {
 				tt.mend(nil)
 			}

@@ -42,8 +42,8 @@ func begin(t *testing.T) context.Context {
 func startFleet(ctx context.Context, t *testing.T, cfg containers.Config) *fleet {
 	t.Helper()
 	started, err := machine.engine.Start(ctx, cfg)
-	did(t, err)
-	t.Cleanup(func() { did(t, started.Close()) })
+	check.OK(t, err)
+	t.Cleanup(func() { check.OK(t, started.Close()) })
 	f := &fleet{t: t}
 	for _, m := range started.Masters() {
 		f.masters = append(f.masters, &master{m, cfg.User, cfg.Password, cfg.TLS})
@@ -115,14 +115,8 @@ func (m *master) do(t *testing.T, command string, args ...any) any {
 func (m *master) info(t *testing.T, section ...any) map[string]string {
 	t.Helper()
 	told, err := m.Info(section...)
-	did(t, err)
-	return told
-}
-
-// did fails the test if an act failed.
-func did(t *testing.T, err error) {
-	t.Helper()
 	check.OK(t, err)
+	return told
 }
 
 // eventually calls check until it returns nil, and fails the test if that takes far longer than it does on a slow

@@ -12,6 +12,8 @@ import (
 
 	"github.com/ory/dockertest/v3"
 	"github.com/ory/dockertest/v3/docker"
+
+	"example.com/redlock/internal/check"
 )
 
 // TestImage: the image of the Dockerfile has the command, which runs there, and little else.
@@ -27,11 +29,11 @@ func TestImage(t *testing.T) {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	recipe, err := os.ReadFile("../Dockerfile")
-	did(t, err)
-	did(t, os.WriteFile(filepath.Join(folder, "Dockerfile"), recipe, 0o644))
+	check.OK(t, err)
+	check.OK(t, os.WriteFile(filepath.Join(folder, "Dockerfile"), recipe, 0o644))
 
 	pool, err := dockertest.NewPool("")
-	did(t, err)
+	check.OK(t, err)
 	var said bytes.Buffer
 	name := fmt.Sprintf("redlock-test/command:%d", os.Getpid())
 	err = pool.Client.BuildImage(docker.BuildImageOptions{
@@ -41,9 +43,9 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatalf("building the image: %v\n%s", err, &said)
 	}
-	t.Cleanup(func() { did(t, pool.Client.RemoveImage(name)) })
+	t.Cleanup(func() { check.OK(t, pool.Client.RemoveImage(name)) })
 	image, err := pool.Client.InspectImage(name)
-	did(t, err)
+	check.OK(t, err)
 	t.Logf("the image has %.1f MB", float64(image.Size)/1e6)
 	if image.Size > 15e6 {
 		t.Errorf("the image has %d bytes, want at most 15 MB", image.Size)
@@ -53,14 +55,14 @@ func TestImage(t *testing.T) {
 	container, err := pool.Client.CreateContainer(docker.CreateContainerOptions{Config: &docker.Config{
 		Image: name, Cmd: []string{"doctor", "--masters", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"},
 	}})
-	did(t, err)
+	check.OK(t, err)
 	t.Cleanup(func() {
-		did(t, pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: container.ID, Force: true}))
+		check.OK(t, pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: container.ID, Force: true}))
 	})
-	did(t, pool.Client.StartContainer(container.ID, nil))
+	check.OK(t, pool.Client.StartContainer(container.ID, nil))
 	code, err := pool.Client.WaitContainerWithContext(container.ID, ctx)
-	did(t, err)
-	did(t, pool.Client.Logs(docker.LogsOptions{Container: container.ID, Stdout: true, Stderr: true, OutputStream: &said, ErrorStream: &said}))
+	check.OK(t, err)
+	check.OK(t, pool.Client.Logs(docker.LogsOptions{Container: container.ID, Stdout: true, Stderr: true, OutputStream: &said, ErrorStream: &said}))
 	if code == 0 || !strings.Contains(said.String(), "connection refused") {
 		t.Errorf("doctor of masters that are not there ended with %d and said:\n%s", code, &said)
 	}

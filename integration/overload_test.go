@@ -15,6 +15,7 @@ import (
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
 	"example.com/redlock/internal/beside"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -259,7 +260,7 @@ func TestOverloadLoss(t *testing.T) {
 	var wires []*wire.Wire
 	for i, m := range f.masters {
 		w, err := wire.New(m.Addr())
-		did(t, err)
+		check.OK(t, err)
 		t.Cleanup(func() { _ = w.Close() })
 		wires, cfg.Masters[i] = append(wires, w), w.Addr()
 	}
@@ -285,7 +286,7 @@ func (f *fleet) restart(t *testing.T) {
 // each does something to all masters at once.
 func (f *fleet) each(t *testing.T, do func(*containers.Master) error) {
 	t.Helper()
-	did(t, errors.Join(beside.All(f.masters, func(m *master) error { return do(m.Master) })...))
+	check.OK(t, errors.Join(beside.All(f.masters, func(m *master) error { return do(m.Master) })...))
 }
 
 // accepted returns how many connections each master has accepted.
@@ -294,7 +295,7 @@ func (f *fleet) accepted(t *testing.T) (counts []connections) {
 	for _, m := range f.masters {
 		info := m.info(t)
 		count, err := strconv.Atoi(info["total_connections_received"])
-		did(t, err)
+		check.OK(t, err)
 		counts = append(counts, connections{info["run_id"], count})
 	}
 	return counts

@@ -15,6 +15,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlockadmin"
 	"example.com/redlock/redlocktrace"
@@ -130,7 +131,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, prefix, name string, urls
 
 	f.wantFree(ctx, t, key) // Unlock returns with a majority
 	for _, m := range f.masters {
-		did(t, m.javaLocks(key, 300*time.Millisecond))
+		check.OK(t, m.javaLocks(key, 300*time.Millisecond))
 	}
 	if hold, e = clients[0].Lock(ctx, name); failed("Lock behind Redisson", e) {
 		return err
@@ -257,10 +258,10 @@ func (f *fleet) refused(t *testing.T) (what []string) {
 	t.Helper()
 	for _, m := range f.masters {
 		log, err := redis.Values(m.do(t, "ACL", "LOG"), nil)
-		did(t, err)
+		check.OK(t, err)
 		for _, entry := range log {
 			fields, err := redis.Values(entry, nil)
-			did(t, err)
+			check.OK(t, err)
 			said := make(map[string]string)
 			for i := 0; i+1 < len(fields); i += 2 {
 				key, _ := redis.String(fields[i], nil)
@@ -303,9 +304,9 @@ func TestPermissions(t *testing.T) {
 	t.Run("what belongs to others", func(t *testing.T) {
 		others := f.client(redlock.Config{})
 		permit, err := others.Lock(ctx, "billing:pool", redlock.Permits(1))
-		did(t, err)
+		check.OK(t, err)
 		tenant, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUsername("locks"), redis.DialPassword("password"))
-		did(t, err)
+		check.OK(t, err)
 		defer tenant.Close()
 		for _, cmd := range [][]any{
 			{"GET", "billing:1"},

@@ -12,6 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -21,10 +22,10 @@ import (
 func (m *master) subscribe(t *testing.T, channel string) <-chan string {
 	t.Helper()
 	conn, err := m.Dial(redis.DialReadTimeout(0))
-	did(t, err)
+	check.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	subscription := redis.PubSubConn{Conn: conn}
-	did(t, subscription.Subscribe(channel))
+	check.OK(t, subscription.Subscribe(channel))
 	if confirmed, ok := subscription.ReceiveWithTimeout(time.Minute).(redis.Subscription); !ok {
 		t.Fatalf("SUBSCRIBE %s: %v", channel, confirmed)
 	}
@@ -89,7 +90,7 @@ func TestRedissonBesideUs(t *testing.T) {
 	f := startFleet(ctx, t, containers.Config{Masters: 1})
 	m := f.masters[0]
 	told := m.subscribe(t, "redisson_lock__channel:{"+name+"}")
-	did(t, m.javaLocks(name, long))
+	check.OK(t, m.javaLocks(name, long))
 	clients := []*redlock.Client{f.client(redlock.Config{}), f.client(redlock.Config{})}
 	if hold, err := clients[0].TryLock(ctx, name); !errors.Is(err, redlock.ErrTaken) {
 		t.Errorf("TryLock beside Redisson's holder = %v, %v, want ErrTaken", hold, err)
@@ -124,7 +125,7 @@ func TestRedissonBesideUs(t *testing.T) {
 	time.Sleep(time.Second) // the time between two requests grows with the wait
 	for range 10 {
 		before, start := turns.Load(), time.Now()
-		did(t, m.javaUnlocks(name))
+		check.OK(t, m.javaUnlocks(name))
 		eventually(ctx, t, "ours have a turn after Redisson's unlock", func() error {
 			if turns.Load() == before {
 				return errors.New("none")
@@ -141,7 +142,7 @@ func TestRedissonBesideUs(t *testing.T) {
 		}
 		enter(-1)
 	}
-	did(t, m.javaUnlocks(name))
+	check.OK(t, m.javaUnlocks(name))
 	done()
 	wg.Wait()
 	f.wantFree(ctx, t, name)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -23,10 +24,10 @@ func TestRestartInTurn(t *testing.T) {
 	token := hold.Token()
 	eventually(ctx, t, "all masters have it, even those that were guarded at first", func() error { return f.has(hold, 1) })
 	for _, m := range f.masters {
-		did(t, m.Kill())
-		did(t, m.Start())
+		check.OK(t, m.Kill())
+		check.OK(t, m.Start())
 		eventually(ctx, t, m.Name()+" has the hold again", func() error {
-			did(t, context.Cause(hold.Context()))
+			check.OK(t, context.Cause(hold.Context()))
 			if taken, err := other.TryLock(ctx, "orders:42"); !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) {
 				t.Fatalf("TryLock = %v, %v, want ErrTaken", taken, err)
 			}
@@ -49,7 +50,7 @@ func TestRestartKeepsAll(t *testing.T) {
 	set := s.masters(t, 3, durable...)
 	f := startFleet(ctx, t, set)
 	hold, err := f.client(redlock.Config{MaxLease: time.Hour}).Lock(ctx, "orders:42", redlock.Lease(time.Hour)) // which nobody renews
-	did(t, err)
+	check.OK(t, err)
 	for _, m := range f.masters {
 		m.user, m.password = "operator", string(s.file(t, "operator-password")) // the locks' user may not look
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -40,12 +41,12 @@ func TestTooOld(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t)
 	engine, err := containers.Prepare("redlock-test/redis6:local")
-	did(t, err)
+	check.OK(t, err)
 	old, err := engine.Start(ctx, containers.Config{Masters: 1})
-	did(t, err)
-	t.Cleanup(func() { did(t, old.Close()) })
+	check.OK(t, err)
+	t.Cleanup(func() { check.OK(t, old.Close()) })
 	client, err := redlock.New(redlock.Config{Masters: []string{old.Masters()[0].Addr()}})
-	did(t, err)
+	check.OK(t, err)
 	defer client.Close()
 	const want = "runs Redis 6.0.16, but 6.2 or later is needed"
 	if _, err = client.Lock(ctx, "orders:42"); !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), want) {

@@ -58,7 +58,7 @@ func (s secrets) tls(t *testing.T) *tls.Config {
 func (s secrets) masters(t *testing.T, n int, settings ...string) containers.Config {
 	t.Helper()
 	deploy, err := filepath.Abs("../docs/deploy")
-	did(t, err)
+	check.OK(t, err)
 	return containers.Config{
 		Masters: n, User: "locks", Password: s.password,
 		Settings: append([]string{"/etc/redis/conf/redis.conf", "--aclfile", "/etc/redis/secrets/users.acl"}, settings...),
@@ -134,7 +134,7 @@ func TestRotation(t *testing.T) {
 				cfg.Masters = append(cfg.Masters, scheme+m.Addr())
 			}
 			client, err := redlock.New(cfg)
-			did(t, err)
+			check.OK(t, err)
 			t.Cleanup(func() { client.Close() })
 			hold := mustLock(ctx, t, client, "orders:42")
 
@@ -148,14 +148,14 @@ func TestRotation(t *testing.T) {
 			password.Store("the next one")
 			all("ACL", "SETUSER", "locks", "<"+s.password)
 			if secure {
-				did(t, exec.CommandContext(ctx, "sh", "../docs/deploy/secrets.sh", s.folder).Run())
+				check.OK(t, exec.CommandContext(ctx, "sh", "../docs/deploy/secrets.sh", s.folder).Run())
 				all("CONFIG", "SET", "tls-cert-file", "/etc/redis/secrets/server.crt")
 			}
 			all("CLIENT", "KILL", "USER", "locks") // connections live on with the password and the certificate of before
 			if _, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUseTLS(secure), redis.DialTLSConfig(set.TLS), redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil || !strings.Contains(err.Error(), "WRONGPASS") {
 				t.Errorf("the password of before: %v, want WRONGPASS", err)
 			}
-			did(t, renewed(ctx, hold, cfg.Lease))
+			check.OK(t, renewed(ctx, hold, cfg.Lease))
 			mustUnlock(ctx, t, hold)
 			mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 			if !secure {
@@ -163,7 +163,7 @@ func TestRotation(t *testing.T) {
 			}
 			block, _ := pem.Decode(s.file(t, "masters/server.crt"))
 			c, err := tls.Dial("tcp", f.masters[0].Addr(), set.TLS)
-			did(t, err)
+			check.OK(t, err)
 			defer c.Close()
 			if !bytes.Equal(c.ConnectionState().PeerCertificates[0].Raw, block.Bytes) {
 				t.Error("a master has the certificate of before")
@@ -185,23 +185,23 @@ func TestSecrets(t *testing.T) {
 	}
 	block, _ := pem.Decode(s.file(t, "masters/server.crt"))
 	certificate, err := x509.ParseCertificate(block.Bytes)
-	did(t, err)
+	check.OK(t, err)
 	for _, host := range []string{"localhost", "127.0.0.1", "master1", "m2.example", "10.0.0.1", "2001:db8::1", "1and1", "redlock-4.redlock"} {
 		if err := certificate.VerifyHostname(host); err != nil {
 			t.Error(err)
 		}
 	}
-	did(t, filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
-		did(t, err)
+	check.OK(t, filepath.WalkDir(s.folder, func(path string, entry fs.DirEntry, err error) error {
+		check.OK(t, err)
 		info, err := entry.Info()
-		did(t, err)
+		check.OK(t, err)
 		if mode := info.Mode().Perm(); mode&0o077 != 0 {
 			t.Errorf("%s has mode %v: others can read it", path, mode)
 		}
 		return nil
 	}))
 	has, err := os.ReadDir(filepath.Join(s.folder, "masters"))
-	did(t, err)
+	check.OK(t, err)
 	if len(has) != 4 {
 		t.Errorf("masters get %v, want what they need and nothing else", has)
 	}
@@ -240,15 +240,15 @@ func TestSecretsPrefix(t *testing.T) {
 // TestRedisConf: redis.conf starts on a machine as it is, outside of a container.
 func TestRedisConf(t *testing.T) {
 	path, err := redisserver.Find()
-	did(t, err)
+	check.OK(t, err)
 	s := newSecrets(t)
 	conf, err := filepath.Abs("../docs/deploy/redis.conf")
-	did(t, err)
+	check.OK(t, err)
 	server := redisserver.Command(path, conf, "--aclfile", filepath.Join(s.folder, "masters/users.acl"), "--port", "0", "--unixsocket", filepath.Join(s.folder, "socket"))
 	server.Dir = t.TempDir()
 	var out strings.Builder
 	server.Stdout, server.Stderr = &out, &out
-	did(t, server.Start())
+	check.OK(t, server.Start())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Wait() }()
 	eventually(begin(t), t, "the master lets locks in", func() error {
@@ -264,10 +264,10 @@ func TestRedisConf(t *testing.T) {
 		}
 		return err
 	})
-	did(t, server.Process.Kill())
+	check.OK(t, server.Process.Kill())
 	<-ended
 	left, err := os.ReadDir(server.Dir)
-	did(t, err)
+	check.OK(t, err)
 	if len(left) > 0 {
 		t.Errorf("it leaves %v behind", left)
 	}
@@ -286,7 +286,7 @@ func TestUsersFile(t *testing.T) {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	did(t, err)
+	check.OK(t, err)
 	return string(text)
 }
 
@@ -310,7 +310,7 @@ func lookUp(doc any, path string) any {
 // TestComposeFile: five masters, each with a port of its own, and the files that TestSetUp tries.
 func TestComposeFile(t *testing.T) {
 	var file map[string]any
-	did(t, yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file))
+	check.OK(t, yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file))
 	if n := len(file["services"].(map[string]any)); n != 5 {
 		t.Errorf("%d services, want 5", n)
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlock"
 )
 
@@ -38,10 +39,10 @@ func TestOverloadStopped(t *testing.T) {
 	child := exec.CommandContext(ctx, os.Args[0], fmt.Sprintf("-full=%v", *full), "-test.run=^TestOverloadStopped$")
 	child.Env = append(os.Environ(), childMasters+"="+strings.Join(f.urls(), ","))
 	out, err := child.StdoutPipe()
-	did(t, err)
+	check.OK(t, err)
 	in, err := child.StdinPipe()
-	did(t, err)
-	did(t, child.Start())
+	check.OK(t, err)
+	check.OK(t, child.Start())
 	says := bufio.NewScanner(out)
 	var state stopped
 	// until reads what the child says of itself until it has something.
@@ -62,9 +63,9 @@ func TestOverloadStopped(t *testing.T) {
 	until("all had turns", func() bool { return state.Turns >= 100 })
 	before, accepted := state, f.accepted(t)
 	pause := size(3*time.Second, time.Minute)
-	did(t, child.Process.Signal(syscall.SIGSTOP))
+	check.OK(t, child.Process.Signal(syscall.SIGSTOP))
 	time.Sleep(pause)
-	did(t, child.Process.Signal(syscall.SIGCONT))
+	check.OK(t, child.Process.Signal(syscall.SIGCONT))
 	back := until("it took turns again", func() bool { return state.Turns >= before.Turns+100 })
 	if pause > lease {
 		until("it lost all", func() bool { return state.Held == 0 })
@@ -80,8 +81,8 @@ func TestOverloadStopped(t *testing.T) {
 	}
 	t.Logf("stopped for %v with %d holds and %d waiting callers: 100 turns more after %.1f s; %d holds left; all callers served within %.1f s; goroutines %d, before %d; heap %d KiB, before %d",
 		pause, holds, waiters, back.Seconds(), state.Held, served.Seconds(), state.Goroutines, before.Goroutines, state.HeapKiB, before.HeapKiB)
-	did(t, in.Close())
-	did(t, child.Wait())
+	check.OK(t, in.Close())
+	check.OK(t, child.Wait())
 }
 
 // childMasters tells the child where the masters are.
@@ -102,7 +103,7 @@ func beStopped(t *testing.T, cfg redlock.Config, holds, waiters int) {
 		end()
 	}()
 	client, err := redlock.New(cfg)
-	did(t, err)
+	check.OK(t, err)
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer client.Close()

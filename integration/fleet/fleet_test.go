@@ -20,7 +20,7 @@ func count(t *testing.T, label string) int {
 	all, err := machine.docker.Client.ListContainers(docker.ListContainersOptions{
 		All: true, Filters: map[string][]string{"label": {label}},
 	})
-	did(t, err)
+	check.OK(t, err)
 	return len(all)
 }
 
@@ -29,13 +29,13 @@ func TestCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t, Config{Masters: 3, Clocks: true})
 	m := f.Masters()
-	did(t, m[0].Kill())
-	did(t, m[1].Pause())
+	check.OK(t, m[0].Kill())
+	check.OK(t, m[1].Pause())
 	label := labelFleet + "=" + f.id
 	if n := count(t, label); n != 3 {
 		t.Errorf("%d containers, want 3", n)
 	}
-	did(t, f.Close())
+	check.OK(t, f.Close())
 	if n := count(t, label); n != 0 {
 		t.Errorf("%d containers after Close", n)
 	}
@@ -67,8 +67,8 @@ func start(t *testing.T, cfg Config) *Fleet {
 		cfg.Life = 2 * limit
 	}
 	f, err := machine.Start(ctx, cfg)
-	did(t, err)
-	t.Cleanup(func() { did(t, f.Close()) })
+	check.OK(t, err)
+	t.Cleanup(func() { check.OK(t, f.Close()) })
 	return f
 }
 
@@ -77,12 +77,6 @@ func one(t *testing.T, cfg Config) *Master {
 	t.Helper()
 	cfg.Masters = 1
 	return start(t, cfg).Masters()[0]
-}
-
-// did fails the test if an act failed.
-func did(t *testing.T, err error) {
-	t.Helper()
-	check.OK(t, err)
 }
 
 // do sends a command to a master that must answer.
@@ -97,7 +91,7 @@ func do(t *testing.T, m *Master, command string, args ...any) any {
 func dial(t *testing.T, m *Master) redis.Conn {
 	t.Helper()
 	conn, err := m.Dial()
-	did(t, err)
+	check.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -106,9 +100,9 @@ func dial(t *testing.T, m *Master) redis.Conn {
 func number(t *testing.T, m *Master, name string) int {
 	t.Helper()
 	info, err := m.Info()
-	did(t, err)
+	check.OK(t, err)
 	n, err := strconv.Atoi(info[name])
-	did(t, err)
+	check.OK(t, err)
 	return n
 }
 
@@ -116,7 +110,7 @@ func number(t *testing.T, m *Master, name string) int {
 func runID(t *testing.T, m *Master) string {
 	t.Helper()
 	info, err := m.Info()
-	did(t, err)
+	check.OK(t, err)
 	return info["run_id"]
 }
 

@@ -33,22 +33,22 @@ func TestHarm(t *testing.T) {
 		test func(t *testing.T)
 	}{
 		{"flush", func(t *testing.T) {
-			did(t, m.Flush())
+			check.OK(t, m.Flush())
 			check.Equal[any](t, do(t, m, "DBSIZE"), int64(0), "DBSIZE")
 		}},
 		{"flush scripts", func(t *testing.T) {
 			hash := do(t, m, "SCRIPT", "LOAD", "return 1")
 			do(t, m, "EVALSHA", hash, 0)
-			did(t, m.FlushScripts())
+			check.OK(t, m.FlushScripts())
 			wantError(t, m, "NOSCRIPT", "EVALSHA", hash, 0)
 		}},
 		{"kill clients", func(t *testing.T) {
 			client, subscriber := dial(t, m), dial(t, m)
 			_, err := client.Do("PING")
-			did(t, err)
+			check.OK(t, err)
 			_, err = subscriber.Do("SUBSCRIBE", "channel")
-			did(t, err)
-			did(t, m.KillClients())
+			check.OK(t, err)
+			check.OK(t, m.KillClients())
 			if _, err := client.Do("PING"); err == nil {
 				t.Error("the connection of a client still works")
 			}
@@ -57,23 +57,23 @@ func TestHarm(t *testing.T) {
 			}
 		}},
 		{"demote and promote", func(t *testing.T) {
-			did(t, m.Demote())
+			check.OK(t, m.Demote())
 			wantError(t, m, "READONLY", "SET", "key", "changed")
 			if err := m.Evict(); err == nil || err.Error() != "evict keys of m1: it evicts nothing" {
 				t.Errorf("Evict of a replica = %v", err)
 			}
-			did(t, m.Drain())
-			did(t, m.Promote())
+			check.OK(t, m.Drain())
+			check.OK(t, m.Promote())
 			if got, err := redis.String(m.Do("GET", "key")); got != "value" {
 				t.Errorf("GET = %q, %v, want what was there", got, err)
 			}
 			do(t, m, "SET", "key", "changed")
 		}},
 		{"fill and drain", func(t *testing.T) {
-			did(t, m.Fill())
+			check.OK(t, m.Fill())
 			wantError(t, m, "OOM", "SET", "other", "value")
 			check.Equal[any](t, do(t, m, "DBSIZE"), int64(1), "DBSIZE")
-			did(t, m.Drain())
+			check.OK(t, m.Drain())
 			do(t, m, "SET", "other", "value")
 		}},
 		{"evict and drain", func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestHarm(t *testing.T) {
 			store(many)
 			before := number(t, m, "evicted_keys")
 			for range 5 {
-				did(t, m.Evict())
+				check.OK(t, m.Evict())
 				now := number(t, m, "evicted_keys")
 				if now == before {
 					t.Error("no key is gone when Evict returns")
@@ -99,7 +99,7 @@ func TestHarm(t *testing.T) {
 					t.Errorf("after Evict, %d of %d keys were stored", stored, many)
 				}
 			}
-			did(t, m.Drain())
+			check.OK(t, m.Drain())
 			if policy, err := configured(dial(t, m), "maxmemory-policy"); err != nil || policy != "noeviction" {
 				t.Errorf("the policy is %v, %v after Drain", policy, err)
 			}
@@ -160,7 +160,7 @@ func TestKeys(t *testing.T) {
 	do(t, m, "ZADD", "zset", 7, "a")
 	do(t, m, "SADD", "set", "a")
 	keys, err := m.Keys()
-	did(t, err)
+	check.OK(t, err)
 	want := map[string]string{
 		"string": `string -1 "` + strings.Repeat("x", 189),
 		"hash":   `hash -1 ["owner","1"]`,
@@ -184,7 +184,7 @@ func TestActs(t *testing.T) {
 	f := start(t, Config{Masters: 2, Durable: func(i int) bool { return i == 1 }})
 	forgets, keeps := f.Masters()[0], f.Masters()[1]
 	killPaused := func(m *Master) error {
-		did(t, m.Pause())
+		check.OK(t, m.Pause())
 		return m.Kill()
 	}
 	for _, act := range []struct {
@@ -210,7 +210,7 @@ func TestActs(t *testing.T) {
 			do(t, m, "SET", "key", "value")
 			id, address := runID(t, m), m.Addr()
 			if act.begin != nil {
-				did(t, act.begin(m))
+				check.OK(t, act.begin(m))
 				conn, err := m.Dial(redis.DialReadTimeout(time.Second))
 				if err == nil {
 					_, err = conn.Do("SET", "other", "value")
@@ -220,7 +220,7 @@ func TestActs(t *testing.T) {
 					t.Error("it answers")
 				}
 			}
-			did(t, act.end(m))
+			check.OK(t, act.end(m))
 			eventually(t, "it has the keys", func() bool { return do(t, m, "DBSIZE") == act.keys })
 			if goesOn := runID(t, m) == id; goesOn != act.goesOn || m.Addr() != address {
 				t.Errorf("the same process: %v at %s, want %v at %s", goesOn, m.Addr(), act.goesOn, address)
@@ -236,7 +236,7 @@ func lookAt(t *testing.T, m *Master) look {
 	t.Helper()
 	l := look{asked: time.Now()}
 	now, err := redis.Int64s(m.Do("TIME"))
-	did(t, err)
+	check.OK(t, err)
 	l.answered, l.told = time.Now(), time.Unix(now[0], now[1]*1000)
 	return l
 }
@@ -270,36 +270,36 @@ func TestClocks(t *testing.T) {
 	wantAhead(t, m, 0, 0)
 
 	do(t, m, "SET", "key", "value", "EX", 1000)
-	did(t, m.MoveClock(time.Hour))
+	check.OK(t, m.MoveClock(time.Hour))
 	wantAhead(t, m, time.Hour, 0)
 	if there := do(t, m, "EXISTS", "key"); there != int64(0) {
 		t.Error("a key that was to expire after 1000 s is still there when the clock is an hour ahead")
 	}
-	did(t, m.MoveClock(-3*time.Hour))
+	check.OK(t, m.MoveClock(-3*time.Hour))
 	wantAhead(t, m, -2*time.Hour, 0)
-	did(t, m.Kill())
-	did(t, m.Start())
+	check.OK(t, m.Kill())
+	check.OK(t, m.Start())
 	wantAhead(t, m, -2*time.Hour, 0)
-	did(t, m.RightClock())
+	check.OK(t, m.RightClock())
 	wantAhead(t, m, 0, 0)
 
 	runs := time.Now()
-	did(t, m.RunClock(2))
+	check.OK(t, m.RunClock(2))
 	wantAhead(t, m, 0, time.Since(runs)+time.Second)
 	wantPace(t, m, 2)
 	const busy = 500 * time.Millisecond
 	began := time.Now()
-	did(t, m.Occupy(busy)) // by the monotonic clock
+	check.OK(t, m.Occupy(busy)) // by the monotonic clock
 	if took := time.Since(began); took < busy {
 		t.Errorf("while the clock runs at twice the speed, %v took %v", busy, took)
 	}
-	did(t, m.RunClock(1))
+	check.OK(t, m.RunClock(1))
 	if l := lookAt(t, m); l.told.Sub(l.asked) < 900*time.Millisecond {
 		t.Errorf("the clock is %v ahead, want what it gained", l.told.Sub(l.asked))
 	}
-	did(t, m.RunClock(0.5))
+	check.OK(t, m.RunClock(0.5))
 	wantPace(t, m, 0.5)
-	did(t, m.RunClock(10_000)) // shows if it goes on running
-	did(t, m.RightClock())
+	check.OK(t, m.RunClock(10_000)) // shows if it goes on running
+	check.OK(t, m.RightClock())
 	wantAhead(t, m, 0, 0)
 }
