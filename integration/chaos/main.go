@@ -37,23 +37,21 @@ func main() {
 }
 
 func command(ctx context.Context, args []string) error {
-	cfg := trial.Config{Lease: 3 * time.Second, Callers: 4}
+	cfg := trial.Config{Lease: 3 * time.Second, Masters: 5, Callers: 4}
 	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	set.Uint64Var(&cfg.Seed, "seed", 1, "of the faults, and of what clients do")
 	minutes := set.Float64("minutes", 10, "for how long there are faults")
-	set.IntVar(&cfg.Masters, "masters", 5, "how many masters")
 	set.IntVar(&cfg.Clients, "clients", 5, "how many client processes")
 	only := set.String("only", "", "kinds of faults, separated by commas; none: all")
 	tabled := set.Bool("table", false, "try each kind of fault alone for 20 s, on a minority and on a majority, and print a table in Markdown")
-	beside := set.Int("j", 3, "how many trials of a table beside each other")
 	set.StringVar(&cfg.Out, "out", "", "folder for the history, the report and the picture; by default out/chaos-SEED")
 	old := set.String("old", "", "commit of which two of four client processes are; none: all are of this one")
 	judged := set.String("judge", "", "history to judge and to draw, instead of a trial")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
-	if cfg.Masters < 3 || cfg.Clients < 1 || *minutes <= 0 {
-		return errors.New("a trial has three masters or more, a client, and some time")
+	if cfg.Clients < 1 || *minutes <= 0 {
+		return errors.New("a trial has a client, and some time")
 	}
 	if *judged != "" {
 		events, err := trial.ReadEvents(*judged)
@@ -90,7 +88,7 @@ func command(ctx context.Context, args []string) error {
 	}
 	if *tabled {
 		cfg.Lasts = 20 * time.Second
-		return table(ctx, cfg, *beside)
+		return table(ctx, cfg)
 	}
 	if cfg.Replay = again(cfg); *old != "" {
 		cfg.Replay += " -old " + *old
@@ -101,8 +99,7 @@ func command(ctx context.Context, args []string) error {
 
 // again returns the command that runs the trial of cfg once more.
 func again(cfg trial.Config) string {
-	line := fmt.Sprintf("go run ./integration/chaos -seed %d -minutes %v -masters %d -clients %d",
-		cfg.Seed, cfg.Lasts.Minutes(), cfg.Masters, cfg.Clients)
+	line := fmt.Sprintf("go run ./integration/chaos -seed %d -minutes %v -clients %d", cfg.Seed, cfg.Lasts.Minutes(), cfg.Clients)
 	if len(cfg.Only) > 0 {
 		line += " -only " + strings.Join(cfg.Only, ",")
 	}

@@ -24,20 +24,10 @@ type row struct {
 	err    error         // what went wrong with the trial itself
 }
 
-// try runs trials, a few beside each other, and says when each is over.
-func try(ctx context.Context, rows []*row, workers int) {
-	beside.Each(rows, workers, func(r *row) {
-		if r.report, r.err = trial.Run(ctx, r.cfg, r.plan, io.Discard); r.err != nil {
-			r.err = fmt.Errorf("%s: %w", r.cfg.Title, r.err)
-		}
-		fmt.Fprintf(os.Stderr, "%v %s\n", time.Now().Format(time.TimeOnly), r.cfg.Title)
-	})
-}
-
-// table tries each kind of fault alone, on a minority and on a majority of the masters, or of the clients, a
-// few trials at a time, and prints what came of it. Those of which a majority forgets break what nobody
-// promised.
-func table(ctx context.Context, cfg trial.Config, workers int) error {
+// table tries each kind of fault alone, on a minority and on a majority of the masters, or of the clients, a few
+// trials beside each other. It prints what came of it, and on standard error when each is over. Those of which a
+// majority forgets break what nobody promised.
+func table(ctx context.Context, cfg trial.Config) error {
 	kinds := cfg.Only
 	if len(kinds) == 0 {
 		kinds = trial.Kinds()
@@ -55,7 +45,12 @@ func table(ctx context.Context, cfg trial.Config, workers int) error {
 			})
 		}
 	}
-	try(ctx, rows, workers)
+	beside.Each(rows, 3, func(r *row) {
+		if r.report, r.err = trial.Run(ctx, r.cfg, r.plan, io.Discard); r.err != nil {
+			r.err = fmt.Errorf("%s: %w", r.cfg.Title, r.err)
+		}
+		fmt.Fprintf(os.Stderr, "%v %s\n", time.Now().Format(time.TimeOnly), r.cfg.Title)
+	})
 	fmt.Printf("| fault | on | faults | holds | lost | two holders | of these against a promise | told apart by tokens | writes refused | tokens out of order | longest unavailability |\n|%s\n", strings.Repeat("---|", 11))
 	var errs []error
 	for _, r := range rows {

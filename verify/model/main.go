@@ -12,7 +12,6 @@ func main() {
 	nightly := flag.Bool("nightly", false, "search the large cases as well: minutes each, and some GiB")
 	teeth := flag.Bool("teeth", false, "search the few small cases that find a broken rule, up to the first that does")
 	traces := flag.Bool("v", false, "tell the way to what is found")
-	list := flag.Bool("list", false, "list the cases")
 	flag.Parse()
 	wanted, err := regexp.Compile(*run)
 	if err != nil {
@@ -30,10 +29,6 @@ func main() {
 	case len(chosen) == 0:
 		fmt.Fprintln(os.Stderr, "model: no case has such a name")
 		os.Exit(2)
-	case *list:
-		for _, k := range chosen {
-			fmt.Println(k.Name)
-		}
 	case !r.all(chosen):
 		os.Exit(1)
 	}

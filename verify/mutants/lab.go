@@ -45,7 +45,7 @@ func (l *lab) close() { _ = os.RemoveAll(l.dir) }
 
 // control runs each catcher of patches on the code as it is. What fails without any patch shows
 // nothing. It also tells how long each takes.
-func (l *lab) control(ctx context.Context, patches []*patch, workers int) error {
+func (l *lab) control(ctx context.Context, patches []*patch) error {
 	var list []catcher
 	for _, p := range patches {
 		for _, by := range p.by {

@@ -31,17 +31,19 @@ import (
 func main() {
 	run := flag.String("run", "", "the patches whose names match `regexp`")
 	overlay := flag.String("overlay", "", "`folder` for an overlay of the one patch that -run names: run nothing")
-	workers := flag.Int("j", 2, "how many patches at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := breakRules(ctx, *run, *overlay, *workers); err != nil {
+	if err := breakRules(ctx, *run, *overlay); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func breakRules(ctx context.Context, run, overlay string, workers int) error {
+// workers is how many patches, or catchers, are tried at a time.
+const workers = 2
+
+func breakRules(ctx context.Context, run, overlay string) error {
 	wanted, err := regexp.Compile(run)
 	if err != nil {
 		return err
@@ -68,7 +70,7 @@ func breakRules(ctx context.Context, run, overlay string, workers int) error {
 		}
 		return err
 	}
-	if err := lab.control(ctx, patches, workers); err != nil {
+	if err := lab.control(ctx, patches); err != nil {
 		return err
 	}
 	bad := 0

@@ -214,11 +214,11 @@ func TestTry(t *testing.T) {
 func TestControl(t *testing.T) {
 	l := toy(t)
 	p := &patch{by: []catcher{{"a", "TestWord"}}}
-	if err := l.control(t.Context(), []*patch{p}, 1); err != nil {
+	if err := l.control(t.Context(), []*patch{p}); err != nil {
 		t.Errorf("code without a mistake: %v", err)
 	}
 	check.OK(t, os.WriteFile(filepath.Join(l.root, "a", "word.txt"), []byte("words\n"), 0o644))
-	if err := l.control(t.Context(), []*patch{p}, 1); err == nil || !strings.Contains(err.Error(), "TestWord") {
+	if err := l.control(t.Context(), []*patch{p}); err == nil || !strings.Contains(err.Error(), "TestWord") {
 		t.Errorf("code with a mistake: error %v, want one that names TestWord", err)
 	}
 }
