@@ -365,6 +365,33 @@ func TestASickSetCostsOthersNothing(t *testing.T) {
 	}
 }
 
+// TestNothingIsTakenWhileASetIsAway: LockAll of names in two sets takes nothing while the masters of one are away,
+// whichever names are in that one.
+func TestNothingIsTakenWhileASetIsAway(t *testing.T) {
+	for what, of := range map[string][]string{"a, b": {"a", "b"}, "b, a": {"b", "a"}, "a, b, a": {"a", "b", "a"}, "b, a, b": {"b", "a", "b"}} {
+		t.Run(what, inSets("a b", func(t *testing.T, f fleets) {
+			s := f.open(t, redlock.Config{Logger: slog.New(slog.DiscardHandler)}, "a b", "")
+			var names []string
+			for i := 0; len(names) < len(of); i++ {
+				if name := fmt.Sprintf("name-%03d", i); redlockadmin.Of(s).SetsOf(name)[0] == of[len(names)] {
+					names = append(names, name)
+				}
+			}
+			each(f["a"], 0, 2, (*redlocktest.Master).Kill)
+			rest(time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err := s.LockAll(ctx, names)
+			expect(t, "LockAll", err, redlock.ErrNoQuorum)
+			for i, name := range names {
+				if got := f["b"].Master(0).Get("redlock_fence:{" + name + "}"); of[i] == "b" && got != "" {
+					t.Errorf("%q was locked in set b", name)
+				}
+			}
+		}))
+	}
+}
+
 // TestALeaseThatIsTooShortIsNotAskedForInAHurry: where the hold of a name that moves is lost in the first set before its
 // caller has it in the second, the caller starts over after a pause.
 func TestALeaseThatIsTooShortIsNotAskedForInAHurry(t *testing.T) {

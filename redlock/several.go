@@ -124,11 +124,19 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 	}
 }
 
+// inSeveral reports whether items are in more than one set.
+func inSeveral(items []item) bool {
+	return slices.ContainsFunc(items, func(it item) bool { return it.set != items[0].set })
+}
+
 // reach waits until the masters of all items can be reached, if those are in several sets: whoever waits
 // for that holds nothing meanwhile.
 func reach(ctx context.Context, items []item, holds []*Hold) error {
+	if !inSeveral(items) {
+		return nil
+	}
 	for _, it := range items {
-		if it.set == items[0].set && it.set == items[len(items)-1].set || it.masters.All.Unready(it.op(), it.req.Key) == nil {
+		if it.masters.All.Unready(it.op(), it.req.Key) == nil {
 			continue
 		}
 		giveBack(ctx, holds)
@@ -195,7 +203,7 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	for _, h := range before {
 		defer context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })()
 	}
-	if slices.ContainsFunc(items, func(other item) bool { return other.set != it.set }) {
+	if inSeveral(items) {
 		watch.Go(func() {
 			if it.masters.All.Away(ctx) {
 				cancel(errAway)
