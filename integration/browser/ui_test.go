@@ -164,7 +164,8 @@ func TestForce(t *testing.T) {
 	}
 }
 
-// TestMany: of very many names the page lists as many as it was told to, and finds the others by a pattern.
+// TestMany: of very many names the page lists as many as it was told to, and finds the others by a pattern, also those
+// that are not UTF-8.
 func TestMany(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	for _, m := range fleet.Masters() {
@@ -174,7 +175,9 @@ func TestMany(t *testing.T) {
 			m.Expire(key, time.Hour)
 		}
 	}
-	lock(t, client(t, fleet, "orders-api"), "zebra")
+	holder := client(t, fleet, "orders-api")
+	lock(t, holder, "zebra")
+	lock(t, holder, "zebra\xff")
 	// Masters in memory need a while for that, where tests run beside this one.
 	p := open(t, serve(t, fleet.URLs(), "--limit", "50", "--node-timeout", "3s"))
 	p.until("#locks", "Next", "job:")
@@ -196,6 +199,8 @@ func TestMany(t *testing.T) {
 	if text := p.text("#locks tbody"); strings.Contains(text, "job:") {
 		t.Errorf("z* lists\n%s", text)
 	}
+	p.click(`[data-key$="emVicmH/"]`) // its bytes in base64
+	p.until("#name", "held by orders-api on ")
 }
 
 // TestDoctor: the page shows what doctor says, once it is asked for.

@@ -1,6 +1,6 @@
 'use strict';
 const $ = (at) => document.querySelector(at);
-const chosen = { name: '', permits: false };
+const chosen = { name: '', permits: false }; // the name is coded
 
 // Names of locks and of clients may hold anything: they become text, never markup, and what would not show shows.
 const shown = (text) => String(text).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => '\\u{' + c.codePointAt(0).toString(16) + '}');
@@ -10,6 +10,8 @@ function el(tag, cls, ...inside) {
   e.append(...inside.map((part) => (part instanceof Node ? part : shown(part))));
   return e;
 }
+// A name as a form has it. JSON has the bytes of one that is not UTF-8.
+const coded = (n) => (n.name_base64 ? atob(n.name_base64).replace(/./gs, (c) => '%' + c.charCodeAt(0).toString(16).padStart(2, '0')) : encodeURIComponent(n.name));
 // A heading is its text, whether numbers are below it, and what it means.
 const name = ['Name'], number = (text, title) => [text, true, title];
 const heads = {
@@ -55,10 +57,10 @@ function master(m) {
 
 function lock(l) {
   const pick = el('button', '', l.name);
-  pick.dataset.key = (l.semaphore ? 'p ' : 'l ') + l.name;
-  pick.onclick = () => { Object.assign(chosen, { name: l.name, permits: l.semaphore }); look(); };
+  pick.dataset.key = (l.semaphore ? 'p ' : 'l ') + l.name + (l.name_base64 || '');
+  pick.onclick = () => { Object.assign(chosen, { name: coded(l), permits: l.semaphore }); look(); };
   const by = l.semaphore ? count(l.slots, 'permit') : !l.held ? '(no majority)' : l.holder === 'shared' ? count(l.readers, 'reader') : client(l.client, l.holder);
-  return { chosen: l.name === chosen.name && l.semaphore === chosen.permits,
+  return { chosen: coded(l) === chosen.name && l.semaphore === chosen.permits,
     cells: [pick, by + (l.count > 1 ? ` × ${l.count}` : ''), l.for_ms ? span(l.for_ms) : '–', span(l.left_ms), l.waiting, l.masters, l.token || '–'] };
 }
 
@@ -82,12 +84,12 @@ function showName(n, line, force) {
   const free = el('button', 'bad', 'Free it, whoever has it');
   free.dataset.key = 'free';
   free.onclick = () => confirm(`Free ${shown(n.name)}, held by ${shown(by)}? Its holder may be at work, and learns of it only at its next renewal.`)
-    && post('force', free, [['name', n.name], ['permits', permits ? '1' : ''], ...owners.map((o) => ['owner', o])]);
+    && post('force', free, [['name', coded(n)], ['permits', permits ? '1' : ''], ...owners.map((o) => ['owner', encodeURIComponent(o)])]);
   if (force && n.held) parts.push(el('p', '', free));
   $('#name .parts').replaceChildren(...parts);
 }
 
-// The pages of rows: locks behind a name, and clients behind so many.
+// The pages of rows: locks behind a name, coded, and clients behind so many.
 const at = { after: [''], skip: [0] };
 function turn(place, back, on) {
   const button = (text, key, go) => {
@@ -101,7 +103,7 @@ function turn(place, back, on) {
 
 function showLocks(list) {
   $('#locks .rows').replaceChildren(table(heads.locks, list.locks.map(lock)));
-  turn('#locks', at.after.length > 1 && (() => at.after.pop()), list.more && list.locks.length && (() => at.after.push(list.locks.at(-1).name)));
+  turn('#locks', at.after.length > 1 && (() => at.after.pop()), list.more && list.locks.length && (() => at.after.push(coded(list.locks.at(-1)))));
   return list.locks.length ? '' : list.more ? 'There may be more: narrow it down with a pattern.' : 'Nothing that matches is held.';
 }
 
@@ -134,12 +136,14 @@ function show(state) {
   if (key) document.querySelectorAll('[data-key]').forEach((e) => e.dataset.key === key && e.focus());
 }
 
-const get = async (what, fields, signal) => (await fetch(what + '?' + new URLSearchParams(fields), { signal })).json();
+// A form of fields whose values are coded.
+const form = (fields) => fields.map((f) => f.join('=')).join('&');
+const get = async (what, fields, signal) => (await fetch(what + '?' + form(fields), { signal })).json();
 
 // How the masters are costs them nothing, so it is asked for often.
 async function health() {
   try {
-    const { how, verdict, masters } = await get('masters', {});
+    const { how, verdict, masters } = await get('masters', []);
     $('#ready').className = how;
     $('#ready').textContent = shown(verdict);
     $('#masters ul').replaceChildren(...masters.map(master));
@@ -159,7 +163,7 @@ async function look() {
   if (asking) asking.abort();
   waiting = null;
   const mine = (asking = new AbortController()), began = Date.now();
-  const state = await get('look', { pattern: $('#pattern').value, after: at.after.at(-1), skip: at.skip.at(-1), name: chosen.name, permits: chosen.permits ? '1' : '' }, mine.signal).catch(() => null);
+  const state = await get('look', [['pattern', encodeURIComponent($('#pattern').value)], ['after', at.after.at(-1)], ['skip', at.skip.at(-1)], ['name', chosen.name], ['permits', chosen.permits ? '1' : '']], mine.signal).catch(() => null);
   if (mine !== asking) return;
   if (pressed) waiting = state;
   else if (state) show(state);
@@ -175,7 +179,7 @@ document.onpointerup = document.onpointercancel = () => setTimeout(() => {
 
 async function post(what, button, fields) {
   button.disabled = true;
-  const r = await fetch(what, { method: 'POST', body: new URLSearchParams(fields) }).catch((e) => ({ ok: false, text: () => String(e) }));
+  const r = await fetch(what, { method: 'POST', headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: form(fields) }).catch((e) => ({ ok: false, text: () => String(e) }));
   button.disabled = false;
   if (!r.ok) return alert(shown(await r.text()));
   look();
