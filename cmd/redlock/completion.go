@@ -12,6 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/redlock/internal/quote"
+	"example.com/redlock/node/script"
 )
 
 type completionCmd struct {
@@ -27,9 +28,9 @@ func (c *completionCmd) Run(std streams) error {
 	if c.Line != nil {
 		return c.suggest(std.out, *c.Line)
 	}
-	script, err := completionScripts.ReadFile("completion/redlock." + c.Shell)
+	text, err := completionScripts.ReadFile("completion/redlock." + c.Shell)
 	if err == nil {
-		_, err = std.out.Write(script)
+		_, err = std.out.Write(text)
 	}
 	return err
 }
@@ -133,7 +134,7 @@ func suggestions(model *kong.Application, words []string, typed string) (all []s
 
 // namesFrom returns the first names that begin so and that somebody has. Those that cannot be typed are none.
 func namesFrom(begin string) (all []suggestion) {
-	line, parsed, _, err := parse([]string{"list", "--", regexp.MustCompile(`[*?[\]\\]`).ReplaceAllString(begin, `\$0`) + "*"}, io.Discard, io.Discard)
+	line, parsed, _, err := parse([]string{"list", "--", script.Prefix(begin).Pattern("*")}, io.Discard, io.Discard)
 	if err != nil {
 		return nil
 	}
