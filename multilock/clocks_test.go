@@ -113,7 +113,7 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 	})(t)
 }
 
-// A wait for the masters' time ends where it is in vain.
+// A wait for the masters' time ends where no majority can tell it.
 func TestWaitForTimeInVain(t *testing.T) {
 	masters(3, func(t *testing.T, fx *fixture) {
 		fx.each((*redlocktest.Master).Kill)

@@ -225,7 +225,7 @@ func TestWaitingToEnter(t *testing.T) {
 		check.Err(t, "Lock", err, context.DeadlineExceeded, poll.ErrNoQuorum)
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
 		hold.end(attempt.End, poll.ErrNotHeld)
-		// And at once where it is in vain.
+		// And at once where no wait could help.
 		hold = fx.lock(t, shared(owner))
 		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
 		_, err = fx.m.Lock(t.Context(), patiently(owner))

@@ -305,7 +305,7 @@ func TestACallerIsStartedInSilence(t *testing.T) {
 	})(t)
 }
 
-// Waiting for a lock: when it is won, what is asked meanwhile, and when it is in vain.
+// Waiting for a lock: when it is won, what is asked meanwhile, and when nobody can win it.
 
 // Where a subscription begins or breaks, messages may have been lost: a caller asks.
 func TestAsksWhenMessagesMayBeLost(t *testing.T) {

@@ -320,7 +320,7 @@ func TestClockOfWhoIsPassedBy(t *testing.T) {
 		n := started(t, cfg)
 		own.Skew(5 * time.Second)
 		waitUntil(t, heartbeat, n.isUnsteady)
-		own.Skew(0) // it has ended leases all the same
+		own.Skew(0) // it has ended leases nevertheless
 		to.Store(1)
 		own.KillClients()
 		waitUntil(t, heartbeat, n.Down)

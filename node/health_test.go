@@ -102,7 +102,7 @@ func TestMasterThatCannotServe(t *testing.T) {
 	}
 }
 
-// TestLoading: it is found out also where the user may not PING, which keeps the connection all the same.
+// TestLoading: it is found out also where the user may not PING, which keeps the connection even so.
 func TestLoading(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Pool = withReply(cfg.Pool, "PING", redis.Error("NOPERM this user has no permissions to run the 'ping' command"))

@@ -187,7 +187,7 @@ func TestLateAcquireIsKilled(t *testing.T) {
 	})
 }
 
-// TestKillRefused: a user who may not kill connections can use the master all the same,
+// TestKillRefused: a user who may not kill connections can still use the master,
 // and is told what may come of it.
 func TestKillRefused(t *testing.T) {
 	for _, tt := range []struct {

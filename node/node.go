@@ -124,7 +124,7 @@ type Receiver interface {
 // Send sends cmd, and calls to.Answer exactly once with the answer.
 //
 // Send does not block. While the master is down the answer is Unsent, at once, and so it is where
-// more waits for the master than it answers in time. A release is kept all the same, and sent when
+// more waits for the master than it answers in time. A release is still kept, and sent when
 // the master is back, unless Config.MaxLease has passed by then.
 func (n *Node) Send(cmd *script.Command, to Receiver) {
 	n.Queue(cmd, to)

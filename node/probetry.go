@@ -42,7 +42,7 @@ const scriptCommands = "SET KEY 1 PX 5000, EXISTS KEY, TYPE KEY, PTTL KEY, " +
 // rights are the rights to all commands, keys and channels.
 func (p *probe) rights() []right {
 	const far = "9223372036854775807" // no connection has that number
-	noHash := strings.Repeat("0", 40) // of a script; its keys are checked all the same
+	noHash := strings.Repeat("0", 40) // of a script; its keys are checked even so
 	all := []right{
 		{"+eval", []any{"EVAL", "return 0", 1, p.Scratch}, noNames},
 		{"+evalsha", []any{"EVALSHA", noHash, 1, p.Scratch}, ""},

@@ -161,7 +161,7 @@ type Outcome string
 const (
 	OutcomeAcquired     Outcome = "acquired"      // it has the lock
 	OutcomeTaken        Outcome = "taken"         // another owner has it, and the call does not wait
-	OutcomeNoQuorum     Outcome = "no_quorum"     // too few masters answered, or all that may help is in vain
+	OutcomeNoQuorum     Outcome = "no_quorum"     // too few masters answered, or none that may help ever will
 	OutcomeGuarded      Outcome = "guarded"       // masters restarted lately: only time is needed
 	OutcomeContextEnded Outcome = "context_ended" // while it waited; Err says for what
 	OutcomeClosed       Outcome = "closed"        // the client was closed

@@ -9,7 +9,7 @@ import (
 	"example.com/redlock/internal/check"
 )
 
-// TestAnIdleQueueHasNoGoroutine: its bubble would wait for one for ever. What is added later is called all the same.
+// TestAnIdleQueueHasNoGoroutine: its bubble would wait for one for ever. What is added later is called even so.
 func TestAnIdleQueueHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, called := New(time.Second, nil), 0
