@@ -71,8 +71,8 @@ func (h *Hold) Until() (end time.Time) {
 // Remaining returns how much validity is left: the lease, minus the time since it was asked for,
 // minus the allowance for clock drift. It is zero once the hold has ended.
 //
-// If an Unlock handed the lock over, it begins with a short lease: at most 0.8 s, 2 s behind a hold of the same client,
-// or 3.2 s in a long queue, plus four round trips. The renewal to its full lease is sent within 20 ms.
+// If an Unlock handed the lock over, it begins with a short lease: at most 0.8 s, 1.8 s behind a hold of the same client,
+// or 4 s in a long queue, plus four round trips. The renewal to its full lease is sent within 20 ms.
 func (h *Hold) Remaining() time.Duration { return least(h.of, (*multilock.Hold).Remaining) }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.

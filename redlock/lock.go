@@ -52,7 +52,7 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 // Cost: when the lock is free, one round trip to the slowest master of the fastest majority. When
 // it is taken, one message after the holder's Unlock, and until then one script call on each master
 // every 200 to 400 ms plus a round trip, for all callers of the client that wait for name together:
-// every second while the client itself has it, up to every 1.6 s while more than a few clients are
+// every second while the client itself has it, up to every 3.2 s while more than a few clients are
 // before it.
 // Source: docs/how-it-works.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string, options ...Option) (*Hold, error) {

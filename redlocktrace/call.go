@@ -37,7 +37,7 @@ type CallStarted struct {
 //
 // To show a user the place in line: it is Ahead+1, behind who has the lock, and Err says who that is.
 // Callers of the same client that wait for the name share one place, so Ahead is -1 for a caller that has
-// some before it until its turn comes. The place is as old as the last round, up to 0.4 s and up to 1.6 s
+// some before it until its turn comes. The place is as old as the last round, up to 0.4 s and up to 3.2 s
 // far from the head of the queue.
 type Waiting struct {
 	Call

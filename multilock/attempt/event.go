@@ -44,10 +44,10 @@ type Times struct {
 
 // Usual are the times of production.
 //
-// The lock is handed off for twice the time between two rounds and two round trips, so that the
-// round which a hand-off names is never too old to count, and two renewals fit into what is left
-// when the message arrives. A waiter that is dead or frozen when the lock is handed to it costs
-// the others that lease; and the longer all have waited, the less it matters.
+// The lock is handed off for the time between two rounds and as much again, but not more than twice
+// LastPause, so that the round which a hand-off names is never too old to count, and two renewals fit
+// into what is left when the message arrives. A waiter that is dead or frozen when the lock is handed
+// to it costs the others that lease.
 //
 // Those near the head notice that a lease has run out or a message was lost. The others only keep
 // their places fresh, and so do those whose own client has the lock, and renews and releases it.
@@ -55,7 +55,7 @@ var Usual = Times{
 	FirstPause: 200 * time.Millisecond,
 	LastPause:  400 * time.Millisecond,
 	Near:       4,
-	FarPause:   1600 * time.Millisecond,
+	FarPause:   3200 * time.Millisecond,
 	OwnPause:   time.Second,
 	Stagger:    time.Millisecond,
 	Grid:       50 * time.Millisecond,

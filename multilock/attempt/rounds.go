@@ -200,7 +200,8 @@ func (c *Attempt) times(conf *Config, now clock.Instant, ev *Event) (pause, leas
 	if !TooShort(c.Want.Lease, ev.Trip) {
 		pause = min(pause, c.Want.Lease/2)
 	}
-	lease = min(2*(pause+ev.Trip), c.Want.Lease)
+	left := min(pause, 2*conf.LastPause+ev.Trip) // of the lease, when the next round is due
+	lease = min(pause+left+2*ev.Trip, c.Want.Lease)
 	return pause.Truncate(time.Millisecond), lease.Truncate(time.Millisecond)
 }
 
