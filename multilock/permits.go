@@ -28,7 +28,7 @@ const (
 	// freshFor is how long a look is good for, for each slot: a master takes about 1 µs for each, and does
 	// nothing else meanwhile.
 	freshFor = 100 * time.Microsecond
-	// lingers is how long a client goes on listening to a semaphore that none of its callers waits for.
+	// lingers is how long a client goes on listening to a semaphore after its last look.
 	lingers = 5 * time.Second
 )
 
@@ -143,10 +143,10 @@ func (m *Masters) allTaken(req *Request, b *poll.Ballot) error {
 type semaphore struct {
 	m    *Masters
 	key  string      // see script.Slots
-	idle *time.Timer // ends it when nobody has stood there for a while
+	idle *time.Timer // see rest
 
 	mu       sync.Mutex
-	listens  bool          // since its first look: to what the masters tell of its slots
+	listens  bool          // since a look: to what the masters tell of its slots
 	slots    *slots        // by the last look
 	looked   clock.Instant // when that began
 	look     *look         // under way, nil if none is
@@ -167,10 +167,9 @@ func (m *Masters) enlist(w *waiter) {
 	s, known := m.semaphores[w.line]
 	if !known {
 		s = &semaphore{m: m, key: w.line, slots: &slots{masters: m.All.Len()}}
-		s.idle = time.AfterFunc(lingers, s.forget)
+		s.idle = time.AfterFunc(lingers, s.rest)
 		m.semaphores[w.line] = s
 	}
-	s.idle.Stop()
 	w.semaphore, w.hint = s, -1
 	s.mu.Lock()
 	s.standing = append(s.standing, w)
@@ -178,28 +177,37 @@ func (m *Masters) enlist(w *waiter) {
 	m.mu.Unlock()
 }
 
-// forget ends s, unless a caller stands again.
-func (s *semaphore) forget() {
+// rest stops listening when no caller has had to look for a while: each message costs a master as much as a permit. It
+// ends s once no caller stands there either.
+func (s *semaphore) rest() {
 	s.m.mu.Lock()
 	s.mu.Lock()
-	over := len(s.standing) == 0 && s.m.semaphores[s.key] == s
-	listened := s.listens
-	s.mu.Unlock()
-	if over {
+	s.sawLocked()
+	over := len(s.standing) == 0
+	quiet := s.listens && (over || s.look == nil)
+	if quiet {
+		s.listens = false
+	}
+	switch {
+	case !over:
+		s.idle.Reset(lingers)
+	case s.m.semaphores[s.key] == s:
 		delete(s.m.semaphores, s.key)
 	}
+	s.mu.Unlock()
 	s.m.mu.Unlock()
-	if over && listened {
+	if quiet {
 		s.m.unwatch(s.key)
 	}
 }
 
 // ask looks which of the first k slots are taken, unless that is known well enough. When the channel is
-// closed, saw tells. From the first look on, the client listens to what the masters tell of the slots: where a permit
-// is there at once, nobody needs to.
+// closed, saw tells. From then on, the client listens to what the masters tell of the slots: where a permit
+// is there at once, no caller needs to.
 func (s *semaphore) ask(k int) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.idle.Reset(lingers)
 	if !s.listens {
 		s.listens = true
 		s.m.watch(s.key)
@@ -348,9 +356,6 @@ func (w *waiter) leaveAll() {
 	if w.hint >= 0 {
 		s.hintLocked(w.hint)
 	}
-	if len(s.standing) == 0 {
-		s.idle.Reset(lingers)
-	}
 	s.mu.Unlock()
 	w.dropAll()
 }
@@ -437,10 +442,11 @@ func (w *waiter) choose(turn bool) {
 	}
 }
 
-// follow tries the slot that a hint is about, once, unless it tries another one. After votes that did not count it tries
-// none before the next look: giving them back told all that the slot is free.
+// follow tries the slot that a hint is about, once, unless it tries another one, or has just asked for one: that is
+// mostly free, and the other slot too is where a caller of the client that freed it begins. After votes that did not
+// count it tries none before the next look: giving them back told all that the slot is free.
 func (w *waiter) follow() {
-	if slices.ContainsFunc(w.stands, func(d *driver) bool { return !d.state.Want.Wait }) {
+	if w.any(func(s *attempt.Attempt) bool { return !s.Want.Wait || s.State == attempt.Asking }) {
 		return
 	}
 	w.semaphore.mu.Lock()

@@ -60,7 +60,9 @@ func TestAPermitThatIsThere(t *testing.T) {
 // A look is over with its answers: the next one asks again.
 func TestEachLookAsks(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
-		s := &semaphore{m: fx.m, key: script.Slots("k"), slots: &slots{masters: 3}}
+		p := fx.stander(1)
+		defer p.leaveAll()
+		s := p.semaphore
 		for _, want := range []int{0, -1} {
 			<-s.ask(1)
 			s.sawLocked()
@@ -165,6 +167,43 @@ func TestAHintIsFollowedOnce(t *testing.T) {
 		<-p.semaphore.ask(2)
 		p.semaphore.sawLocked()
 		check.Equal(t, follows(1), true, "a hint is followed after a look")
+	})(t)
+}
+
+// A caller that has yet to hear whether its slot is free tries no other: there it would be in the way of a caller of the
+// client that has just freed it.
+func TestACallerThatHasJustAskedFollowsNoHint(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.each(func(m *redlocktest.Master) {
+			m.HSet(script.SlotKey("k", 0), id("x"), "1")
+			m.Delay(time.Millisecond)
+		})
+		p := fx.stander(2)
+		defer p.leaveAll()
+		p.goTo(0, false)
+		p.hint = 1
+		p.follow()
+		check.Equal(t, len(p.stands), 1, "slots, when it has just asked for one")
+		rest(10 * time.Millisecond)
+		p.follow()
+		check.Equal(t, len(p.stands), 2, "slots, when that is taken")
+	})(t)
+}
+
+// A client that no longer has to look for free slots stops listening to what becomes of them, though it goes on taking
+// permits.
+func TestAClientThatFindsPermitsStopsListening(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		for slot := range 2 {
+			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
+		}
+		fx.m.nextSlot.given = []givenSlot{{"k", 0}}
+		for range (lingers + time.Second) / (100 * time.Millisecond) {
+			c := begin(t, fx.m, permit(3))
+			time.Sleep(100 * time.Millisecond)
+			unlock(t, c.wantHold(t, "a slot is free"))
+		}
+		check.Equal(t, fx.Master(0).Calls("UNSUBSCRIBE"), 1, "UNSUBSCRIBE calls")
 	})(t)
 }
 
