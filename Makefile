@@ -118,7 +118,7 @@ chaos: ## real Redis masters in containers, killed, frozen and cut off, and a mi
 
 cover: ## which lines the unit tests reach: out/cover.html
 	@mkdir -p out
-	$(GO) test -coverpkg=./redlock,./multilock,./node,./node/script,./quorum,./clock -coverprofile=out/cover.txt $(UNITS)
+	$(GO) test -coverpkg=./redlock,./multilock,./node,./node/server,./node/script,./quorum,./clock -coverprofile=out/cover.txt $(UNITS)
 	$(GO) tool cover -html=out/cover.txt -o out/cover.html
 	@$(GO) tool cover -func=out/cover.txt | tail -1
 

@@ -9,7 +9,7 @@
 //		fmt.Println(f.Severity, f.ID, f.Masters, f.Verdict, f.Remedy)
 //	}
 //
-// Examine gathers the facts at all masters at the same time, see [node.Probe], and works out the findings from the
+// Examine gathers the facts at all masters at the same time, see [probe.Run], and works out the findings from the
 // facts alone. Each [Finding] has an ID that stays the same from version to version. The page docs/doctor.md says what
 // each means and what to do.
 //

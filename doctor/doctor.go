@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/doctor/probe"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlock"
 )
 
@@ -32,7 +33,7 @@ func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, erro
 	if err != nil {
 		return Report{}, err
 	}
-	dialer := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}
+	dialer := server.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}
 	pools, names, err := dialer.Pools(cfg.Pools, cfg.Masters)
 	if err != nil {
 		return Report{}, err
@@ -44,13 +45,13 @@ func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, erro
 			}
 		}()
 	}
-	ctx, cancel := context.WithTimeout(ctx, Limit-node.CleanTime)
+	ctx, cancel := context.WithTimeout(ctx, Limit-probe.CleanTime)
 	defer cancel()
-	facts := make([]node.Facts, len(pools))
+	facts := make([]probe.Facts, len(pools))
 	var wg sync.WaitGroup
 	for i := range pools {
 		wg.Go(func() {
-			facts[i] = node.Probe(ctx, node.Examination{
+			facts[i] = probe.Run(ctx, probe.Examination{
 				Name: names[i], Pool: pools[i],
 				Guard: max(cfg.RestartGuard, 0), Patience: max(patience, cfg.NodeTimeout),
 				Start:   cfg.Prefix + name,

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"example.com/redlock/doctor/probe"
 	"example.com/redlock/internal/quote"
-	"example.com/redlock/node"
 	"example.com/redlock/quorum"
 	"example.com/redlock/redlock"
 )
@@ -21,7 +21,7 @@ import (
 type checkup struct {
 	id   string
 	look func(*exam)
-	each func(*exam, *node.Facts)
+	each func(*exam, *probe.Facts)
 	ok   func(*exam) string
 }
 
@@ -73,15 +73,15 @@ var checks = []checkup{
 // exam works out what the facts mean.
 type exam struct {
 	cfg   redlock.Config // with its defaults
-	facts []*node.Facts
+	facts []*probe.Facts
 
-	reached []*node.Facts // those that answered, without Sentinels: of these nothing else is worth knowing
+	reached []*probe.Facts // those that answered, without Sentinels: of these nothing else is worth knowing
 	need    int
 	found   []Finding
 }
 
 // diagnose carries out all checks. cfg has its defaults.
-func diagnose(cfg redlock.Config, facts []node.Facts) Report {
+func diagnose(cfg redlock.Config, facts []probe.Facts) Report {
 	e := &exam{cfg: cfg, need: quorum.Majority(len(facts))}
 	report := Report{Needed: e.need}
 	for i := range facts {
@@ -119,7 +119,7 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 }
 
 // note notes a finding about one master, together with others of whom the same is to be said.
-func (e *exam) note(f *node.Facts, id string, severity Severity, remedy, verdict string, args ...any) {
+func (e *exam) note(f *probe.Facts, id string, severity Severity, remedy, verdict string, args ...any) {
 	verdict = quote.Text(fmt.Sprintf(verdict, args...))
 	for i := range e.found {
 		if o := &e.found[i]; o.ID == id && o.Severity == severity && o.Verdict == verdict && o.Remedy == remedy && o.Masters != nil {
@@ -138,18 +138,18 @@ func (e *exam) noteAll(id string, severity Severity, remedy, verdict string, arg
 }
 
 // value returns what CONFIG GET or else INFO says.
-func value(f *node.Facts, name string) string {
+func value(f *probe.Facts, name string) string {
 	return cmp.Or(f.Settings[name], f.Info[strings.ReplaceAll(name, "-", "_")])
 }
 
 // number is value for a number, if there is one. None is below 0: an age is where a clock was set back.
-func number(f *node.Facts, name string) (int64, bool) {
+func number(f *probe.Facts, name string) (int64, bool) {
 	n, err := strconv.ParseInt(value(f, name), 10, 64)
 	return max(n, 0), err == nil
 }
 
 // span is number for a duration in such units, as far as there are any that long.
-func span(f *node.Facts, name string, unit time.Duration) (time.Duration, bool) {
+func span(f *probe.Facts, name string, unit time.Duration) (time.Duration, bool) {
 	n, known := number(f, name)
 	return time.Duration(min(n, int64(math.MaxInt64/unit))) * unit, known
 }

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,16 +11,17 @@ import (
 	"strings"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/doctor/probe"
+	"example.com/redlock/node/server"
 )
 
 // kind returns which server it is, and of which version.
-func kind(f *node.Facts) string {
-	for _, server := range []struct{ field, name string }{
+func kind(f *probe.Facts) string {
+	for _, kind := range []struct{ field, name string }{
 		{"valkey_version", "Valkey"}, {"dragonfly_version", "Dragonfly"}, {"garnet_version", "Garnet"},
 	} {
-		if v := f.Info[server.field]; v != "" {
-			return server.name + " " + strings.TrimPrefix(v, "df-v")
+		if v := f.Info[kind.field]; v != "" {
+			return kind.name + " " + strings.TrimPrefix(v, "df-v")
 		}
 	}
 	if v := f.Info["redis_version"]; v != "" {
@@ -30,9 +30,9 @@ func kind(f *node.Facts) string {
 	return ""
 }
 
-func (e *exam) version(f *node.Facts) {
-	if old, ok := errors.AsType[*node.VersionError](f.Err); ok {
-		e.note(f, "version", Warning, "use "+node.Remedy(f.Err), "%s", old.Error())
+func (e *exam) version(f *probe.Facts) {
+	if old, ok := errors.AsType[*server.VersionError](f.Err); ok {
+		e.note(f, "version", Warning, "use "+server.Remedy(f.Err), "%s", old.Error())
 	} else if k := kind(f); k != "" && !strings.HasPrefix(k, "Redis") && !strings.HasPrefix(k, "Valkey") {
 		e.note(f, "version", Note, "try it well before you rely on it", "runs %s, with which redlock is not tested", k)
 	}
@@ -55,12 +55,12 @@ func (e *exam) versionOK() string {
 }
 
 // sentinel reports whether it is no master, nor anything like one. Valkey has a name of its own for it.
-func sentinel(f *node.Facts) bool {
+func sentinel(f *probe.Facts) bool {
 	return cmp.Or(f.Info["redis_mode"], f.Info["server_mode"]) == "sentinel"
 }
 
-func (e *exam) role(f *node.Facts) {
-	if node.About(f.Err) == "role" && f.Err != nil {
+func (e *exam) role(f *probe.Facts) {
+	if server.About(f.Err) == "role" && f.Err != nil {
 		of := ""
 		if host := f.Info["master_host"]; host != "" {
 			of = fmt.Sprintf(" (of %s:%s)", host, f.Info["master_port"])
@@ -70,14 +70,14 @@ func (e *exam) role(f *node.Facts) {
 }
 
 func (e *exam) roleOK() string {
-	if slices.ContainsFunc(e.reached, func(f *node.Facts) bool { return f.Info["role"] == "" }) {
+	if slices.ContainsFunc(e.reached, func(f *probe.Facts) bool { return f.Info["role"] == "" }) {
 		return ""
 	}
 	return "all that answer are masters"
 }
 
 func (e *exam) sameServer() {
-	by := map[string]*node.Facts{}
+	by := map[string]*probe.Facts{}
 	for _, f := range e.facts {
 		run := f.Info["run_id"]
 		if run == "" {
@@ -133,7 +133,7 @@ func (e *exam) sameHost() {
 
 // located returns the name of a master's host, and its addresses, if they are known; no name: it has none. All
 // addresses that lead back to this machine are one.
-func located(f *node.Facts) (name string, addresses []netip.Addr) {
+func located(f *probe.Facts) (name string, addresses []netip.Addr) {
 	here := netip.IPv6Loopback()
 	if strings.HasPrefix(f.Name, "/") {
 		return "this one", []netip.Addr{here} // a socket
@@ -149,9 +149,9 @@ func located(f *node.Facts) (name string, addresses []netip.Addr) {
 }
 
 // certificate notes certificates that end soon.
-func (e *exam) certificate(f *node.Facts) {
-	for i, c := range []*x509.Certificate{f.Certificate, f.Own} {
-		if c != nil && node.EndsSoon(c) {
+func (e *exam) certificate(f *probe.Facts) {
+	for i, c := range f.Certificates {
+		if c != nil && server.EndsSoon(c) {
 			e.note(f, "certificate", Warning, "renew it: docs/operations.md#tls says how to replace one that is in use",
 				"%s ends at %s", [...]string{"its certificate", "the client's certificate"}[i], c.NotAfter.UTC().Format(time.DateTime))
 		}
@@ -162,7 +162,7 @@ func (e *exam) certificate(f *node.Facts) {
 func (e *exam) certificateOK() string {
 	var first time.Time
 	for _, f := range e.reached {
-		for _, c := range []*x509.Certificate{f.Certificate, f.Own} {
+		for _, c := range f.Certificates {
 			if c != nil && (first.IsZero() || c.NotAfter.Before(first)) {
 				first = c.NotAfter
 			}
@@ -175,7 +175,7 @@ func (e *exam) certificateOK() string {
 }
 
 // noPassword notes masters that let in everybody.
-func (e *exam) noPassword(f *node.Facts) {
+func (e *exam) noPassword(f *probe.Facts) {
 	bind, known := f.Settings["bind"]
 	if !f.Open || f.Settings["protected-mode"] == "yes" || known && local(bind) {
 		return
@@ -197,34 +197,34 @@ func local(bind string) bool {
 	})
 }
 
-func (e *exam) replicas(f *node.Facts) {
+func (e *exam) replicas(f *probe.Facts) {
 	if n, _ := number(f, "connected_slaves"); n > 0 {
 		e.note(f, "replicas", Note, "never promote one: replace a lost master with an empty one",
 			"has %s attached, which may lack locks that it granted", count(n, "replica"))
 	}
 }
 
-func (e *exam) minReplicas(f *node.Facts) {
+func (e *exam) minReplicas(f *probe.Facts) {
 	if n, _ := number(f, "min-replicas-to-write"); n > 0 {
 		e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0: locks need no replicas",
 			"min-replicas-to-write is %d: locks are refused while fewer replicas are connected", n)
 	}
 }
 
-func (e *exam) cluster(f *node.Facts) {
+func (e *exam) cluster(f *probe.Facts) {
 	if n, _ := number(f, "cluster_enabled"); n > 0 {
 		e.note(f, "cluster", Warning, "use plain masters instead of a cluster",
 			"runs in cluster mode, where some names fail and a failover may lose locks")
-	} else if node.About(f.Err) == "cluster" {
-		e.note(f, "cluster", Warning, node.Remedy(f.Err), "%s", f.Err)
+	} else if server.About(f.Err) == "cluster" {
+		e.note(f, "cluster", Warning, server.Remedy(f.Err), "%s", f.Err)
 	}
 }
 
-func (e *exam) unseen(f *node.Facts) {
-	because := map[string][]node.Refusal{} // by what helps
+func (e *exam) unseen(f *probe.Facts) {
+	because := map[string][]probe.Refusal{} // by what helps
 	for _, u := range f.Unseen {
-		remedy := cmp.Or(node.Remedy(u.Err), "look by hand")
-		switch node.About(u.Err) {
+		remedy := cmp.Or(server.Remedy(u.Err), "look by hand")
+		switch server.About(u.Err) {
 		case "permissions":
 			remedy = "run doctor as a user that may, see docs/doctor.md"
 		case "commands":
@@ -263,13 +263,13 @@ var shows = map[string]string{
 const full = 90
 
 // limits returns the eviction policy, the limit of the memory and how much is used; 0: no limit.
-func limits(f *node.Facts) (policy string, limit, used int64) {
+func limits(f *probe.Facts) (policy string, limit, used int64) {
 	limit, _ = number(f, "maxmemory")
 	used, _ = number(f, "used_memory")
 	return value(f, "maxmemory-policy"), limit, used
 }
 
-func (e *exam) evictionPolicy(f *node.Facts) {
+func (e *exam) evictionPolicy(f *probe.Facts) {
 	const remedy = "CONFIG SET maxmemory-policy noeviction"
 	switch policy, limit, used := limits(f); {
 	case policy == "":
@@ -283,7 +283,7 @@ func (e *exam) evictionPolicy(f *node.Facts) {
 	}
 }
 
-func (e *exam) evictedKeys(f *node.Facts) {
+func (e *exam) evictedKeys(f *probe.Facts) {
 	n, _ := number(f, "evicted_keys")
 	if n == 0 {
 		return
@@ -296,7 +296,7 @@ func (e *exam) evictedKeys(f *node.Facts) {
 		"evicted %s since it started, with or without locks among them", count(n, "key"))
 }
 
-func (e *exam) memory(f *node.Facts) {
+func (e *exam) memory(f *probe.Facts) {
 	_, limit, used := limits(f)
 	what := "maxmemory"
 	if limit == 0 {

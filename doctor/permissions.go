@@ -8,19 +8,20 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/redlock/doctor/probe"
 	"example.com/redlock/internal/quote"
-	"example.com/redlock/node"
+	"example.com/redlock/node/server"
 )
 
 // permissions notes what the user may not do, and which commands the master does not know.
-func (e *exam) permissions(f *node.Facts) {
+func (e *exam) permissions(f *probe.Facts) {
 	missing := map[string][]string{} // by what does not work without them
 	for _, d := range f.Denials {
 		switch {
-		case node.About(d.Err) == "commands":
+		case server.About(d.Err) == "commands":
 			e.note(f, "commands", Warning, "do not rename commands; use Redis or Valkey",
 				"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), lack(d.Without))
-		case d.What == node.AllNames:
+		case d.What == probe.AllNames:
 			e.note(f, "permissions", Error, "give doctor one of your names, or how they begin: --name orders:",
 				"the user may not use every name: doctor made one up, and so cannot tell whether yours can be locked")
 		case stranger(f) && (d.What[0] == '~' && d.Without == "" || strings.HasPrefix(d.What, "&redisson")):
@@ -37,8 +38,8 @@ func (e *exam) permissions(f *node.Facts) {
 }
 
 // stranger reports whether the user may not use the name that doctor made up.
-func stranger(f *node.Facts) bool {
-	return slices.ContainsFunc(f.Denials, func(d node.Refusal) bool { return d.What == node.AllNames })
+func stranger(f *probe.Facts) bool {
+	return slices.ContainsFunc(f.Denials, func(d probe.Refusal) bool { return d.What == probe.AllNames })
 }
 
 // lack says what it means that a right is missing, without which something does not work.
@@ -49,52 +50,52 @@ func lack(without string) string {
 // ifTried says verdict, if a name was locked at a master.
 func ifTried(verdict string) func(*exam) string {
 	return func(e *exam) string {
-		if !slices.ContainsFunc(e.facts, func(f *node.Facts) bool { return len(f.Scripts) > 0 }) {
+		if !slices.ContainsFunc(e.facts, func(f *probe.Facts) bool { return len(f.Scripts) > 0 }) {
 			return ""
 		}
 		return verdict
 	}
 }
 
-func (e *exam) channels(f *node.Facts) {
+func (e *exam) channels(f *probe.Facts) {
 	if f.Settings["acl-pubsub-default"] == "allchannels" && !f.Open {
 		e.note(f, "channels", Note, "CONFIG SET acl-pubsub-default resetchannels, and name the channels of each user",
 			"acl-pubsub-default is allchannels: users whose rules name no channels may listen and send where waiters are told of their turn")
 	}
 }
 
-func (e *exam) trial(f *node.Facts) {
-	if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Refusal) bool { return d.Without == "" }) {
+func (e *exam) trial(f *probe.Facts) {
+	if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d probe.Refusal) bool { return d.Without == "" }) {
 		return
 	}
 	first := f.Trials[0]
-	e.note(f, "trial", Warning, cmp.Or(node.Remedy(first.Err), "see the master's log"), "to %s fails on a scratch name: %s", first.What, first.Err)
+	e.note(f, "trial", Warning, cmp.Or(server.Remedy(first.Err), "see the master's log"), "to %s fails on a scratch name: %s", first.What, first.Err)
 }
 
-func (e *exam) subscription(f *node.Facts) {
+func (e *exam) subscription(f *probe.Facts) {
 	if f.Channel == nil || stranger(f) {
 		return
 	}
-	remedy := node.Remedy(f.Channel)
+	remedy := server.Remedy(f.Channel)
 	switch {
 	case strings.Contains(f.Channel.Error(), "pool exhausted"):
 		remedy = "give each pool room for two connections (MaxActive)"
-	case errors.Is(f.Channel, node.ErrTimeout):
+	case errors.Is(f.Channel, server.ErrTimeout):
 		remedy = "see whether the pool has room for two connections, and whether packets arrive"
-	case node.About(f.Channel) == "permissions":
+	case server.About(f.Channel) == "permissions":
 		remedy = "ACL SETUSER … +subscribe +unsubscribe, and both channels of docs/operations.md#permissions"
 	}
 	e.note(f, "subscription", Warning, remedy, "no subscription: %s: waiters are not told that a lock is theirs, and ask from time to time", f.Channel)
 }
 
-func (e *exam) idleTimeout(f *node.Facts) {
+func (e *exam) idleTimeout(f *probe.Facts) {
 	if s, _ := number(f, "timeout"); s > 0 && s < 30 {
 		e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more",
 			"timeout is %d s, and connections of an idle client are silent for up to 18 s, so some are closed", s)
 	}
 }
 
-func (e *exam) maxClients(f *node.Facts) {
+func (e *exam) maxClients(f *probe.Facts) {
 	has, _ := number(f, "connected_clients")
 	most, _ := number(f, "maxclients")
 	if most > 0 && percent(has, most) >= 80 {
@@ -102,7 +103,7 @@ func (e *exam) maxClients(f *node.Facts) {
 	}
 }
 
-func (e *exam) foreignLocks(f *node.Facts) {
+func (e *exam) foreignLocks(f *probe.Facts) {
 	if keys := f.Sample.Tokens; len(keys) > 0 {
 		e.note(f, "foreign-locks", Warning, "let all programs lock a name with the same library (see docs/migrating.md)",
 			"%d of %d keys looked at may be locks of another library (redsync, bsm/redislock): %s",
@@ -110,13 +111,13 @@ func (e *exam) foreignLocks(f *node.Facts) {
 	}
 }
 
-func (e *exam) redisson(f *node.Facts) {
+func (e *exam) redisson(f *probe.Facts) {
 	if keys := f.Sample.Redisson; len(keys) > 0 {
 		e.note(f, "redisson", Note, "see docs/migrating.md", "clients of Redisson have %s, and share names with ours", quote.Few(keys, strconv.Quote))
 	}
 }
 
-func (e *exam) foreignKeys(f *node.Facts) {
+func (e *exam) foreignKeys(f *probe.Facts) {
 	if keys := f.Sample.Wrong; len(keys) > 0 {
 		e.note(f, "foreign-keys", Warning, "find out what wrote that, and delete it: a lock with such a key cannot be had",
 			"has %s of another type under redlock's own prefixes: %s", count(len(keys), "key"), quote.Few(keys, strconv.Quote))

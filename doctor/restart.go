@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/doctor/probe"
 )
 
-func (e *exam) guard(f *node.Facts) {
+func (e *exam) guard(f *probe.Facts) {
 	age, known := span(f, "uptime_in_seconds", time.Second)
 	switch {
 	case f.Err != nil || f.Guard <= 0:
@@ -44,7 +44,7 @@ const (
 // unsynced is a setting: while the server rewrites its file, appendfsync does not count.
 const unsynced = "no-appendfsync-on-rewrite"
 
-func durabilityOf(f *node.Facts) durability {
+func durabilityOf(f *probe.Facts) durability {
 	if f.Drops {
 		return drops
 	}
@@ -62,7 +62,7 @@ func durabilityOf(f *node.Facts) durability {
 }
 
 // written says how a master persists.
-func written(f *node.Facts) string {
+func written(f *probe.Facts) string {
 	if aof := f.Settings["appendonly"]; aof == "yes" {
 		how := "appendfsync " + f.Settings["appendfsync"]
 		if f.Settings[unsynced] == "yes" {
@@ -74,7 +74,7 @@ func written(f *node.Facts) string {
 }
 
 // unguarded says whose guard is off of those who use a master, if any: doctor's own settings, or else clients.
-func (e *exam) unguarded(f *node.Facts) string {
+func (e *exam) unguarded(f *probe.Facts) string {
 	if e.cfg.RestartGuard < 0 {
 		return "the restart guard is off"
 	}
@@ -94,7 +94,7 @@ func (e *exam) unguarded(f *node.Facts) string {
 	return fmt.Sprintf("%s and %d more have their restart guard off", clients[0], len(clients)-1) // forged ones, perhaps
 }
 
-func (e *exam) restartGuard(f *node.Facts) {
+func (e *exam) restartGuard(f *probe.Facts) {
 	off := e.unguarded(f)
 	if off == "" {
 		return
@@ -128,7 +128,7 @@ func (e *exam) restartGuardOK() string {
 	return fmt.Sprintf("%s: a master that restarts grants nothing for that long", about(e.cfg.RestartGuard))
 }
 
-func (e *exam) persistence(f *node.Facts) {
+func (e *exam) persistence(f *probe.Facts) {
 	if f.Info["aof_last_write_status"] == "err" || f.Info["rdb_last_bgsave_status"] == "err" {
 		e.note(f, "persistence", Warning, "see the master's log; free some disk",
 			"could not write to its disk last time, so locks may be refused (MISCONF)")

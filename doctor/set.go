@@ -11,16 +11,17 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/doctor/probe"
 	"example.com/redlock/multilock/terms"
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // sound reports whether a master can grant a lock once its guard has passed, as far as it is known.
 func (e *exam) sound(i int) bool {
 	f := e.facts[i]
-	lacks := func(d node.Refusal) bool { return d.Without == "" }
-	same := func(o *node.Facts) bool { return o.Info["run_id"] != "" && o.Info["run_id"] == f.Info["run_id"] }
+	lacks := func(d probe.Refusal) bool { return d.Without == "" }
+	same := func(o *probe.Facts) bool { return o.Info["run_id"] != "" && o.Info["run_id"] == f.Info["run_id"] }
 	return f.Err == nil && len(f.Trials) == 0 &&
 		!slices.ContainsFunc(f.Denials, lacks) &&
 		!slices.ContainsFunc(e.facts[:i], same) &&
@@ -101,7 +102,7 @@ func (e *exam) refusals() {
 		if f.Err == nil {
 			continue
 		}
-		id, remedy, why := node.About(f.Err), node.Remedy(f.Err), f.Err.Error()
+		id, remedy, why := server.About(f.Err), server.Remedy(f.Err), f.Err.Error()
 		switch {
 		case errors.Is(f.Err, context.DeadlineExceeded) || errors.Is(f.Err, context.Canceled):
 			id, why, remedy = "reachable", "the examination ended before it was done", "look again"
@@ -138,7 +139,7 @@ const (
 // use is how clients use a master.
 type use struct {
 	said *script.Use
-	at   *node.Facts
+	at   *probe.Facts
 }
 
 // by names a client that uses it so.
@@ -264,8 +265,8 @@ func (e *exam) clash(o, u use) bool {
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // hidesUses reports whether a master did not tell how clients use it.
-func hidesUses(f *node.Facts) bool {
-	return slices.ContainsFunc(f.Unseen, func(u node.Refusal) bool { return strings.Contains(u.What, "redlock_sets") })
+func hidesUses(f *probe.Facts) bool {
+	return slices.ContainsFunc(f.Unseen, func(u probe.Refusal) bool { return strings.Contains(u.What, "redlock_sets") })
 }
 
 func (e *exam) otherSetsOK() string {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/doctor/probe"
 )
 
 // inStep is how far clocks may be apart: by more, waiters may stand in the wrong order.
@@ -35,7 +35,7 @@ func (e *exam) offsets() (all []time.Duration) {
 	return all
 }
 
-func (e *exam) clockOffset(f *node.Facts) {
+func (e *exam) clockOffset(f *probe.Facts) {
 	ahead, side := f.Clock.Offset-e.median(), "ahead of"
 	if ahead < 0 {
 		side = "behind"
@@ -54,7 +54,7 @@ func (e *exam) clockOffsetOK() string {
 	return fmt.Sprintf("all within %s of each other", about(slices.Max(all)-slices.Min(all)))
 }
 
-func (e *exam) clockRate(f *node.Facts) {
+func (e *exam) clockRate(f *probe.Facts) {
 	c := f.Clock
 	switch allowed := clock.Drift(c.Over); {
 	case c.Gained > allowed:
@@ -82,7 +82,7 @@ func suggested(usual time.Duration) (timeout, lease time.Duration) {
 	return timeout, 10 * timeout
 }
 
-func (e *exam) roundTrip(f *node.Facts) {
+func (e *exam) roundTrip(f *probe.Facts) {
 	if len(f.Trips) == 0 {
 		return
 	}
@@ -114,7 +114,7 @@ func (e *exam) roundTripOK() string {
 		about(middle(medians)), about(slices.Max(all)), about(timeout), about(lease), about(e.cfg.NodeTimeout), about(e.cfg.Lease))
 }
 
-func (e *exam) scriptLatency(f *node.Facts) {
+func (e *exam) scriptLatency(f *probe.Facts) {
 	if len(f.Scripts) == 0 {
 		return
 	}
@@ -136,14 +136,14 @@ func (e *exam) scriptLatencyOK() string {
 	return fmt.Sprintf("an acquire and a release in %s (median) to %s, with the way there and back", about(middle(all)), about(slices.Max(all)))
 }
 
-func (e *exam) slowCommands(f *node.Facts) {
+func (e *exam) slowCommands(f *probe.Facts) {
 	if f.Slow.Took >= e.cfg.NodeTimeout/2 {
 		e.note(f, "slow-commands", Warning, "keep slow commands off this master: it does nothing else meanwhile (SLOWLOG GET names them)",
 			"%s took %s, and NodeTimeout is %s", f.Slow.Command, about(f.Slow.Took), about(e.cfg.NodeTimeout))
 	}
 }
 
-func (e *exam) fork(f *node.Facts) {
+func (e *exam) fork(f *probe.Facts) {
 	if took, _ := span(f, "latest_fork_usec", time.Microsecond); took >= e.cfg.NodeTimeout/2 {
 		e.note(f, "fork", Warning, "fewer snapshots and AOF rewrites, or less data beside the locks",
 			"its last fork took %s, in which it answered nobody, and NodeTimeout is %s", about(took), about(e.cfg.NodeTimeout))

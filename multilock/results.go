@@ -9,8 +9,8 @@ import (
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/quorum"
 )
 
@@ -136,7 +136,7 @@ func (r *round) failedLocked() {
 func refused(b *poll.Ballot) bool {
 	for i := range b.N {
 		a := b.At(i)
-		if !b.In.Has(i) || a.Outcome == script.Unsent || a.Outcome == script.Unknown || node.Resends(a.Err) {
+		if !b.In.Has(i) || a.Outcome == script.Unsent || a.Outcome == script.Unknown || server.Resends(a.Err) {
 			return false
 		}
 	}

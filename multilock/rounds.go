@@ -7,8 +7,8 @@ import (
 
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -164,7 +164,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		d.advanceLocked(&attempt.Event{
 			Kind: attempt.Answer, Master: i, Try: r.try, Round: r.number,
 			Outcome: outcome(a), Holder: d.m.holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token,
-			Hopeless: a.Err != nil && !node.Heals(a.Err),
+			Hopeless: a.Err != nil && !server.Heals(a.Err),
 		}, r, nil)
 	}
 	if !asks && r.ballot.In == d.m.All.Set() {

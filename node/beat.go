@@ -105,7 +105,7 @@ func (n *Node) beat(l *link) {
 	for _, note := range notes {
 		c := n.newCallLocked(note.Cmd, note.To)
 		c.sent, l.notesDue = now, now.Add(n.noteEvery())
-		n.queue.push(c)
+		n.queue.Push(c)
 	}
 	l.beatDue = true
 	n.Flush()

@@ -10,6 +10,7 @@ import (
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -120,7 +121,7 @@ var faults = []struct {
 }{
 	{"clock jumped", func(m *redlocktest.Master, _ *atomic.Value) { m.Skew(5 * time.Second) }, script.Failed, "its clock ran ahead by"},
 	{"was a replica", func(m *redlocktest.Master, _ *atomic.Value) { promote(m) }, script.Unknown, errPromoted.Error()},
-	{"is a replica", func(m *redlocktest.Master, _ *atomic.Value) { m.SetRole("slave") }, script.Unknown, ErrReplica.Error()},
+	{"is a replica", func(m *redlocktest.Master, _ *atomic.Value) { m.SetRole("slave") }, script.Unknown, server.ErrReplica.Error()},
 	{"has no disk", func(_ *redlocktest.Master, bend *atomic.Value) { bend.Store("PING") }, script.Unknown, "MISCONF"},
 	{"says so when asked for its role", func(_ *redlocktest.Master, bend *atomic.Value) { bend.Store("INFO replication") }, script.Unknown, "MISCONF"},
 }

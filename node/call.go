@@ -1,8 +1,6 @@
 package node
 
 import (
-	"slices"
-
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 )
@@ -65,43 +63,4 @@ func (n *Node) abandonLocked(due []delivery, calls []call, a script.Answer) []de
 		due = c.answer(due, a)
 	}
 	return due
-}
-
-// fifo holds what waits, or is in flight, in the order in which it came.
-type fifo[T any] struct {
-	list []T
-	head int // list[:head] were popped
-}
-
-func (f *fifo[T]) len() int { return len(f.list) - f.head }
-
-func (f *fifo[T]) all() []T { return f.list[f.head:] }
-
-func (f *fifo[T]) push(one T) {
-	if f.head > 32 && f.head > len(f.list)/2 {
-		n := copy(f.list, f.list[f.head:])
-		clear(f.list[n:])
-		f.list, f.head = f.list[:n], 0
-	}
-	f.list = append(f.list, one)
-}
-
-func (f *fifo[T]) pop() T {
-	one := f.list[f.head]
-	clear(f.list[f.head : f.head+1]) // so that it keeps nothing alive
-	f.head++
-	if f.head == len(f.list) {
-		f.list, f.head = f.list[:0], 0
-	}
-	return one
-}
-
-// deleteFunc takes out all that del says.
-func (f *fifo[T]) deleteFunc(del func(T) bool) { f.list, f.head = slices.DeleteFunc(f.all(), del), 0 }
-
-// drain empties f and returns what was in it.
-func (f *fifo[T]) drain() []T {
-	list := f.all()
-	*f = fifo[T]{}
-	return list
 }

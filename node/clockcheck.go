@@ -8,6 +8,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -16,7 +17,7 @@ import (
 // the leases that it ended would have ended, it is sent every command and does what it is told, but
 //
 //   - where it says that an owner has a lock, to an Acquire, AcquireOrRegister, Enter or Raise, the
-//     answer is Failed with an [UnsteadyError], and the caller releases what it may have; a hold that
+//     answer is Failed with a [server.UnsteadyError], and the caller releases what it may have; a hold that
 //     it renewed is Errored, with the same reason;
 //   - a [script.HandOff] from it is not delivered;
 //   - it neither heals a lock nor hands one off for us, as if it were guarded;
@@ -28,17 +29,11 @@ import (
 //
 // The zero clockCheck has seen no sample.
 type clockCheck struct {
-	reference    sample // the one since which the clock has gained most
-	last         sample
+	reference    server.Sample // the one since which the clock has gained most
+	last         server.Sample
 	ahead        time.Duration // gained since it was last steady, above 0 while it is not
 	steadyAt     clock.Instant // when it counts as steady again, if it gains no more
 	behindLogged bool          // it was logged that the clock fell behind
-}
-
-// sample is one answer to TIME. The master read its clock between sent and read, by ours.
-type sample struct {
-	sent, read clock.Instant
-	told       time.Time
 }
 
 // minRecovery is for how long, at least, a master's votes do not count. Where there is a guard,
@@ -60,31 +55,31 @@ const minRecovery = 30 * time.Second
 // that is the one where told' - 1.01 sent' is least, whatever comes later. While a clock is
 // steady, this falls by the hundredth that is allowed, so it is one of the last few samples:
 // what was allowed for an hour does not excuse a jump now.
-func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict, gained time.Duration) {
-	if c.last.told.IsZero() {
+func (c *clockCheck) add(s server.Sample, recovery time.Duration) (found verdict, gained time.Duration) {
+	if c.last.Told.IsZero() {
 		c.reference, c.last = s, s
 		return unchanged, 0
 	}
-	if lost := s.sent.Sub(c.last.read) - s.told.Sub(c.last.told); !c.behindLogged && lost > clock.Drift(s.sent.Sub(c.last.read)) {
+	if lost := s.Sent.Sub(c.last.Read) - s.Told.Sub(c.last.Told); !c.behindLogged && lost > clock.Drift(s.Sent.Sub(c.last.Read)) {
 		c.behindLogged, found = true, fellBehind
 	}
 	c.last = s
 
-	between := s.read.Sub(c.reference.sent)
-	if gain := s.told.Sub(c.reference.told) - between; gain > clock.Drift(between) {
+	between := s.Read.Sub(c.reference.Sent)
+	if gain := s.Told.Sub(c.reference.Told) - between; gain > clock.Drift(between) {
 		if !c.unsteady() {
 			found = ranAhead
 		}
 		c.ahead = min(c.ahead, math.MaxInt64-gain) + gain // or it would overflow
-		gained = s.told.Sub(c.reference.told) - s.sent.Sub(c.reference.read)
-		c.reference, c.steadyAt = s, s.read.Add(recovery)
+		gained = s.Told.Sub(c.reference.Told) - s.Sent.Sub(c.reference.Read)
+		c.reference, c.steadyAt = s, s.Read.Add(recovery)
 		return found, gained
 	}
-	passed := s.sent.Sub(c.reference.sent)
-	if s.told.Sub(c.reference.told) < passed+clock.Drift(passed)-clock.Drift(0) {
+	passed := s.Sent.Sub(c.reference.Sent)
+	if s.Told.Sub(c.reference.Told) < passed+clock.Drift(passed)-clock.Drift(0) {
 		c.reference = s
 	}
-	if c.unsteady() && s.sent.Left(c.steadyAt) <= 0 {
+	if c.unsteady() && s.Sent.Left(c.steadyAt) <= 0 {
 		c.ahead, found = 0, steadyAgain
 	}
 	return found, 0
@@ -108,44 +103,44 @@ func (c *clockCheck) discount(cmd *script.Command, a script.Answer) script.Answe
 	if !c.unsteady() {
 		return a
 	}
-	return cmd.WithoutVotes(a, &UnsteadyError{Ahead: c.ahead})
+	return cmd.WithoutVotes(a, &server.UnsteadyError{Ahead: c.ahead})
 }
 
 // startClockCheck begins to check the clock of the process that a new connection leads to, or
 // continues if it is the process before. One that restarted begins anew: what it granted before
 // is forgotten or behind the guard.
-func (n *Node) startClockCheck(id identity, asked, told clock.Instant, reply any) {
-	if refusal, refused := reply.(redis.Error); refused {
+func (n *Node) startClockCheck(g *server.Greeting) {
+	if refusal, refused := g.Time.(redis.Error); refused {
 		n.cfg.Logger.Warn("redlock: TIME is refused: nobody notices when the master's clock jumps",
 			"master", n.cfg.Name, "error", refusal)
 	}
 	var due []delivery
 	n.mu.Lock()
-	if n.previous.id.run != id.run {
+	if n.previous.id.Run != g.Run {
 		n.clockCheck = clockCheck{}
 		due = n.observedLocked(due, Observer.Steady)
 	}
-	due = n.addSampleLocked(due, asked, told, reply)
+	due = n.addSampleLocked(due, g.Asked, g.Told, g.Time)
 	n.mu.Unlock()
 	n.deliver(due)
 }
 
 // addSampleLocked takes in the answer to a TIME.
 func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply any) []delivery {
-	told, ok := timeOf(reply)
+	told, ok := server.TimeOf(reply)
 	n.storeTimeLocked(sent, read, told, ok)
 	if !ok {
 		return due
 	}
 	recovery := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), minRecovery)
 	ahead := n.clockCheck.ahead
-	found, most := n.clockCheck.add(sample{sent, read, told}, recovery)
+	found, most := n.clockCheck.add(server.Sample{Sent: sent, Read: read, Told: told}, recovery)
 	switch found {
 	case fellBehind:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateBehind})
 		n.cfg.Logger.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", n.cfg.Name)
 	case ranAhead:
-		why := &UnsteadyError{Ahead: n.clockCheck.ahead}
+		why := &server.UnsteadyError{Ahead: n.clockCheck.ahead}
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUnsteady, Ahead: why.Ahead, Err: why})
 		n.cfg.Logger.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
 			"master", n.cfg.Name, "ahead", why.Ahead, "at_least", recovery)

@@ -14,6 +14,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -26,11 +27,11 @@ var (
 	there = time.Unix(1_700_000_000, 0)
 )
 
-func (c timedSample) sample() sample {
-	return sample{
-		sent: here.Add(c.at),
-		read: here.Add(c.at + c.there + c.back),
-		told: there.Add(c.at + c.there + c.ahead),
+func (c timedSample) sample() server.Sample {
+	return server.Sample{
+		Sent: here.Add(c.at),
+		Read: here.Add(c.at + c.there + c.back),
+		Told: there.Add(c.at + c.there + c.ahead),
 	}
 }
 
@@ -77,19 +78,19 @@ func TestClockCheckOfWildTimes(t *testing.T) {
 	var p clockCheck
 	for i, told := range []int64{1, 1 << 33, 1, 1 << 33} {
 		now := here.Add(time.Duration(i) * time.Second)
-		p.add(sample{sent: now, read: now, told: time.Unix(told, 0)}, time.Minute)
+		p.add(server.Sample{Sent: now, Read: now, Told: time.Unix(told, 0)}, time.Minute)
 		check.Equal(t, p.unsteady(), i > 0, "sample %d: unsteady", i+1)
 	}
 }
 
 // allPairs compares each sample with all since the last gain that was found.
-type allPairs struct{ seen []sample }
+type allPairs struct{ seen []server.Sample }
 
-func (d *allPairs) gains(s sample) bool {
+func (d *allPairs) gains(s server.Sample) bool {
 	for _, u := range d.seen {
-		between := s.read.Sub(u.sent)
-		if s.told.Sub(u.told)-between > clock.Drift(between) {
-			d.seen = []sample{s}
+		between := s.Read.Sub(u.Sent)
+		if s.Told.Sub(u.Told)-between > clock.Drift(between) {
+			d.seen = []server.Sample{s}
 			return true
 		}
 	}
@@ -135,30 +136,6 @@ func TestClockCheckComparesAllSamples(t *testing.T) {
 	check.That(t, found >= 500, "gains found: got %d, want some for most seeds", found)
 }
 
-func TestTimeOf(t *testing.T) {
-	b := func(s string) []byte { return []byte(s) }
-	for _, tt := range []struct {
-		name  string
-		reply any
-		want  time.Time
-	}{
-		{"as Redis writes it", []any{b("1700000000"), b("42")}, time.Unix(1_700_000_000, 42_000)},
-		{"nothing", nil, time.Time{}},
-		{"refused", errors.New("NOPERM"), time.Time{}},
-		{"one", []any{b("1")}, time.Time{}},
-		{"no number", []any{b("1"), b("x")}, time.Time{}},
-		{"no number either", []any{b("x"), b("1")}, time.Time{}},
-		{"out of all bounds", []any{b("9223372036854775807"), b("1")}, time.Time{}},
-		{"before time", []any{b("-9223372036854775807"), b("1")}, time.Time{}},
-		{"too many microseconds", []any{b("1"), b("1000000")}, time.Time{}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, ok := timeOf(tt.reply)
-			check.That(t, got.Equal(tt.want) && ok != tt.want.IsZero(), "timeOf: got %v, %v, want %v", got, ok, tt.want)
-		})
-	}
-}
-
 func (n *Node) isUnsteady() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -169,8 +146,8 @@ func (n *Node) isUnsteady() bool {
 func wantUnsteady(t *testing.T, name string, got reply, ahead time.Duration) {
 	t.Helper()
 	wantErr(t, name, got, script.Failed, "is not counted, because its clock ran ahead by "+ahead.String())
-	err, ok := errors.AsType[*UnsteadyError](got.Err)
-	check.That(t, ok && err.Ahead == ahead, "%s: got %v, want an UnsteadyError of %v", name, got.Err, ahead)
+	err, ok := errors.AsType[*server.UnsteadyError](got.Err)
+	check.That(t, ok && err.Ahead == ahead, "%s: got %v, want an server.UnsteadyError of %v", name, got.Err, ahead)
 }
 
 // wantRenewed checks what became of the only hold of a renewal.
@@ -199,8 +176,8 @@ func TestClockJumps(t *testing.T) {
 		wantUnsteady(t, "queue", sendAndWait(n, owner.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
 		renewed := sendAndWait(n, renew)
 		wantRenewed(t, "renew", renewed, script.Errored)
-		err, ok := errors.AsType[*UnsteadyError](renewed.Errors[0])
-		check.That(t, ok && err.Ahead == ahead, "renew: got %v, want an UnsteadyError of %v", renewed.Errors, ahead)
+		err, ok := errors.AsType[*server.UnsteadyError](renewed.Errors[0])
+		check.That(t, ok && err.Ahead == ahead, "renew: got %v, want an server.UnsteadyError of %v", renewed.Errors, ahead)
 		wantUnsteady(t, "enter", sendAndWait(n, owner.Enter(lease, 2)), ahead)
 		wantUnsteady(t, "raise", sendAndWait(n, owner.Raise(lease, 9)), ahead)
 		want(t, "acquire by another", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Refused)

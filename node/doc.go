@@ -1,6 +1,5 @@
-// Package node talks to one Redis master. It carries commands of package script there over one
-// pipelined connection, and reports what became of each. It serves package multilock: its API is not
-// stable.
+// Package node carries commands of package script to one Redis master, in order, over a connection of package server, and
+// reports what became of each. It serves package multilock: its API is not stable.
 //
 // It knows nothing of the other masters. What it takes care of:
 //
@@ -13,14 +12,11 @@
 //     which is still buffered there can run later.
 //   - Health. A master that answers nothing for [Config.Timeout] is down: commands to it are
 //     answered at once, with the reason, while the node tries to connect in the background.
-//   - Identity. Each new connection asks which process it reached, what its role is and how old
-//     it is. A replica is refused, and so are a Sentinel and a node of a cluster.
+//   - Identity. No process has two votes, and one that restarted, or was a replica, grants nothing until what it may have
+//     forgotten has ended.
 //   - Scripts. Each new connection loads those that the master lacks, so that every command of a lock
 //     runs its script by its hash. A master that loses them later is connected to again, at once.
-//   - Bounds. A reply that is longer than its command can have ends the connection before it is read, and
-//     of what a master says no more than the beginning is repeated. [Dialer.Pool] makes connections that see to
-//     that; those of other pools read whatever comes.
-//   - Votes that do not count. See [GuardedError], [UnsteadyError], and [Activity] for how soon that is known.
+//   - Votes that do not count. See [server.GuardedError], [server.UnsteadyError], and [Activity] for how soon that is known.
 //   - Subscription. After [Node.Subscribe], a second connection to the same process receives the
 //     hand-offs of locks to this client. See [Subscriber].
 //
@@ -34,6 +30,5 @@
 //
 // # Errors
 //
-// [Node.Error] names the master at which something went wrong. A timeout is an [ErrTimeout], never a
-// context error, so it cannot be mistaken for the end of the caller's own context.
+// They are those of package server. [Node.Error] names the master at which something went wrong.
 package node

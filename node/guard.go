@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -21,31 +21,23 @@ import (
 // A master that was a replica may lack votes that its old master gave, so its age counts from its promotion: from when this
 // node first sees the process as a master, since INFO does not tell. How long it says that it was promoted, and when it
 // says so without need, is in docs/changes.md.
-func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, met bool) {
+func (n *Node) guardEnd(id *server.Identity, told clock.Instant) (end clock.Instant, met bool) {
 	last := n.previous.id
-	met = last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)
-	if id.run != "" && (met && last.promoted || n.replicaRun == id.run) {
-		id.promoted = true // as this node knows even if the process does not say so
+	met = last.Run == id.Run && n.replicaRun != id.Run && (!id.Promoted || last.History == id.History)
+	if id.Run != "" && (met && last.Promoted || n.replicaRun == id.Run) {
+		id.Promoted = true // as this node knows even if the process does not say so
 	}
-	if n.cfg.Guard <= 0 {
-		return told, met
+	end = told.Add(id.GrantsIn(n.cfg.Guard, met))
+	if n.cfg.Guard <= 0 || id.Err != nil {
+		return end, met
 	}
-	guard := wholeGuard(n.cfg.Guard)
-	if id.err != nil {
-		return told.Add(script.Never / 2), met
-	}
-	age := id.uptime
-	if id.promoted && !met {
-		age = 0
-	}
-	end = told.Add(guard - age)
 	seen := end
-	switch last.run {
+	switch last.Run {
 	case "":
-	case id.run:
+	case id.Run:
 		seen = n.previous.guardEnds
 	default:
-		seen = n.previous.ended.Add(guard)
+		seen = n.previous.ended.Add(server.WholeGuard(n.cfg.Guard))
 	}
 	if told.Left(seen) > told.Left(end) {
 		end = seen
@@ -53,25 +45,22 @@ func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, me
 	return end, met
 }
 
-// wholeGuard is guard with what is added to it: see guardEnd.
-func wholeGuard(guard time.Duration) time.Duration { return guard + clock.Drift(guard) + time.Second }
-
 // guardLeft returns for how long the master grants no holds yet; not above 0: it grants them.
 func (l *link) guardLeft() time.Duration { return clock.Until(l.guardEnds) }
 
-func (l *link) guardedError(left time.Duration) *GuardedError {
-	return &GuardedError{Left: left, Promoted: l.id.promoted, Why: l.id.err}
+func (l *link) guardedError(left time.Duration) *server.GuardedError {
+	return &server.GuardedError{Left: left, Promoted: l.id.Promoted, Why: l.id.Err}
 }
 
 // logUpLocked logs that the master is up, and if it grants nothing yet, for how long and why.
 func (n *Node) logUpLocked(l *link) {
 	left := max(0, l.guardLeft())
 	guard := slog.DurationValue(left)
-	if l.id.err != nil && left > 0 {
+	if l.id.Err != nil && left > 0 {
 		guard = slog.StringValue("unknown")
 	}
-	n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUp, RunID: l.id.run, Guard: left})
-	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
+	n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUp, RunID: l.id.Run, Guard: left})
+	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.Run, "guard", guard)
 	if l.guarded = left > 0; l.guarded {
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGuarded, Guard: left, Err: l.guardedError(left)})
 		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))

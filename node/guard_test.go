@@ -15,6 +15,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -28,7 +29,7 @@ var guardWithDrift = guard + clock.Drift(guard) + time.Second
 func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
 	got := sendAndWait(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1))
-	guarded, ok := errors.AsType[*GuardedError](got.Err)
+	guarded, ok := errors.AsType[*server.GuardedError](got.Err)
 	if got.Outcome != script.Unsent || !ok {
 		t.Fatalf("acquire: got %v (%v), want Unsent with a GuardedError", got.Outcome, got.Err)
 	}
@@ -155,8 +156,8 @@ func TestGuardUnknownAge(t *testing.T) {
 			for range 3 {
 				got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
 				wantErr(t, "acquire", got, script.Unsent, "NOPERM")
-				guarded, ok := errors.AsType[*GuardedError](got.Err)
-				check.That(t, ok && guarded.Why != nil, "acquire: got %v, want a GuardedError with Why", got.Err)
+				guarded, ok := errors.AsType[*server.GuardedError](got.Err)
+				check.That(t, ok && guarded.Why != nil, "acquire: got %v, want a server.GuardedError with Why", got.Err)
 				want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
 				time.Sleep(time.Hour)
 			}
@@ -197,7 +198,7 @@ func wantPromoted(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
 	wantGuarded(t, n, want)
 	got := sendAndWait(n, script.NewOwner("guarded", "me:1").Acquire(lease, 1))
-	guarded, _ := errors.AsType[*GuardedError](got.Err)
+	guarded, _ := errors.AsType[*server.GuardedError](got.Err)
 	check.That(t, guarded.Promoted && contains(got.Err, "was promoted from a replica, grants no hold for another"), "acquire: got %v, want one that names the promotion", got.Err)
 }
 
@@ -250,10 +251,10 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		cfg.Pool = withoutHistory(cfg.Pool)
 		m.SetRole("slave")
 		n := start(t, cfg)
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, server.ErrReplica.Error())
 		time.Sleep(time.Minute)
 		m.SetRole("master")
-		waitUntil(t, lastRetry*3/2, n.isUp)
+		waitUntil(t, server.LastRetry*3/2, n.isUp)
 		seen := time.Now()
 		left := n.GuardOf(guard)
 		check.Between(t, left, guardWithDrift-time.Millisecond, guardWithDrift, "guard")
@@ -269,7 +270,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
 		waitUntil(t, time.Second, n.Down)
 		m.SetRole("master")
-		waitUntil(t, lastRetry*3/2, n.isUp)
+		waitUntil(t, server.LastRetry*3/2, n.isUp)
 		check.Between(t, n.GuardOf(guard), guardWithDrift-time.Millisecond, guardWithDrift, "guard")
 	})
 }

@@ -2,17 +2,17 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
-	"net"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -60,7 +60,9 @@ func TestReasonIsLoggedOnce(t *testing.T) {
 			}
 			return redis.Error("WRONGPASS invalid username-password pair")
 		}, 2}, // down, and why
-		{"expired certificate", func(context.Context) error { return expired(time.Now().String()) }, 1},
+		{"expired certificate", func(context.Context) error {
+			return &tls.CertificateVerificationError{Err: errors.New("x509: certificate has expired or is not yet valid: current time " + time.Now().String())}
+		}, 1},
 	} {
 		subtest(t, tt.name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			log := logged(&cfg)
@@ -95,7 +97,7 @@ func TestMasterThatCannotServe(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			m.Refuse("")
-			waitUntil(t, lastRetry*3/2, n.isUp)
+			waitUntil(t, server.LastRetry*3/2, n.isUp)
 			wantHolder(t, m, "k", "")
 			want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Done)
 		})
@@ -110,7 +112,7 @@ func TestLoading(t *testing.T) {
 		n := start(t, cfg)
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "LOADING")
 		m.Refuse("")
-		waitUntil(t, lastRetry*3/2, n.isUp)
+		waitUntil(t, server.LastRetry*3/2, n.isUp)
 		handshakes := m.Calls("CLIENT") // CLIENT INFO
 		time.Sleep(20 * time.Second)
 		check.Equal(t, m.Calls("CLIENT"), handshakes, "handshakes afterwards")
@@ -140,71 +142,11 @@ func TestAnswerTime(t *testing.T) {
 	}
 }
 
-// A limit passes in the time in which this process runs: a step that ends late does not count, but no more
-// than so many are forgiven.
-func TestAwake(t *testing.T) {
-	const limit = 8 * time.Second
-	for _, tt := range []struct {
-		late int // of the steps
-		want time.Duration
-	}{{0, limit}, {1, limit * 5 / 4}, {4, 2 * limit}, {100, 2 * limit}} {
-		synctest.Test(t, func(t *testing.T) {
-			ended := make(chan time.Duration, 1)
-			begin := time.Now()
-			a := afterAwake(limit, func() { ended <- time.Since(begin) })
-			for range tt.late {
-				a.mu.Lock()
-				a.due = a.due.Add(-time.Minute)
-				a.mu.Unlock()
-				time.Sleep(limit / awakeSteps)
-				synctest.Wait()
-			}
-			check.Equal(t, <-ended, tt.want, "with %d late steps it ended after", tt.late)
-			err := errors.New("cut")
-			check.That(t, a.why(err) == ErrTimeout && a.why(nil) == nil, "why = %v and %v, want %v and no reason for what went well", a.why(err), a.why(nil), ErrTimeout)
-		})
-	}
-}
-
 // A client that gives commands long gives the handshake as long: a master whose answers take less is never down.
 func TestLongTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.Delay(firstPatience / 4 * 3) // there and back
-		cfg.Timeout = 10 * firstPatience
+		m.Delay(server.FirstPatience / 4 * 3) // there and back
+		cfg.Timeout = 10 * server.FirstPatience
 		want(t, "the first command", sendAndWait(start(t, cfg), script.Inspect("k")), script.Done)
 	})
-}
-
-// An attempt that a server accepts and does not finish in time has the next one take longer. One that does
-// not reach it, or is refused, does not.
-func TestPatience(t *testing.T) {
-	unreached := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
-	for _, tt := range []struct {
-		what string
-		dial func(context.Context) (redis.Conn, error)
-		want time.Duration
-	}{
-		{"accepted, and not finished", func(ctx context.Context) (redis.Conn, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}, lastPatience},
-		{"not reached", func(context.Context) (redis.Conn, error) { return nil, unreached }, firstPatience},
-		{"refused", func(context.Context) (redis.Conn, error) { return nil, net.ErrClosed }, firstPatience},
-	} {
-		t.Run(tt.what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				n := &Node{cfg: Config{Pool: &redis.Pool{DialContext: tt.dial}, Timeout: timeout}}
-				tries := newAttempts(timeout)
-				for range 5 {
-					begin := time.Now()
-					_, err := n.borrow(t.Context(), tries.patience)
-					if took := time.Since(begin); err == nil || took > tries.patience {
-						t.Fatalf("borrow = %v after %v, want an error within %v", err, took, tries.patience)
-					}
-					check.AtMost(t, tries.failed(err), lastRetry*3/2, "the pause")
-				}
-				check.Equal(t, tries.patience, tt.want, "the next attempt has")
-			})
-		})
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -25,6 +27,10 @@ const (
 	timeout = 500 * time.Millisecond
 	lease   = 30 * time.Second
 	short   = 400 * time.Millisecond // for which waiters want the lock handed to them
+
+	// As package server has them.
+	noticed  = 50 * time.Millisecond
+	mostLent = 2
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -185,7 +191,7 @@ func (n *Node) unackedCount() int {
 	defer n.mu.Unlock()
 	owed := n.unacked.len()
 	if n.link != nil {
-		owed += n.link.resends.len()
+		owed += n.link.resends.Len()
 	}
 	return owed
 }
@@ -249,6 +255,14 @@ type bendRules struct {
 // withBentConns makes a pool like p, whose connections follow r.
 func withBentConns(p *redis.Pool, r *bendRules) *redis.Pool {
 	return withWrappedConns(p, func(c redis.Conn) redis.Conn { return &bentConn{wholeConn: c.(wholeConn), rules: r} })
+}
+
+// dialing returns a pool whose connections dial makes.
+func dialing(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error)) *redis.Pool {
+	t.Helper()
+	pool, _, err := server.Dialer{Dial: dial}.Pool("m1")
+	check.OK(t, err)
+	return pool
 }
 
 // withReply makes a pool like p, where commands that begin so are answered with reply instead.
@@ -324,7 +338,7 @@ func ownerNumber(i int) *script.Owner { return script.NewOwner("k", fmt.Sprint("
 func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls("EVALSHA") }
 
 // givenUp is when a connection on which nothing is answered has been replaced.
-const givenUp = hopeless*timeout + 3*firstRetry
+const givenUp = hopeless*timeout + 3*server.FirstRetry
 
 // reconnect makes n open another connection to the same process.
 func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -28,12 +28,12 @@ func TestSameServer(t *testing.T) {
 		owner := script.NewOwner("k", "me:1")
 		got := sendAndWait(b, owner.Acquire(lease, 1))
 		wantErr(t, "acquire", got, script.Unsent, "is the same server as a")
-		check.Equal(t, errors.Is(got.Err, ErrSameServer), true, "%v is ErrSameServer", got.Err)
+		check.Equal(t, errors.Is(got.Err, server.ErrSameServer), true, "%v is ErrSameServer", got.Err)
 		time.Sleep(time.Minute)
 		want(t, "acquire by the first", sendAndWait(a, owner.Acquire(lease, 1)), script.Done)
 		want(t, "acquire by the second", sendAndWait(b, owner.Acquire(lease, 1)), script.Unsent)
 		a.Close()
-		waitUntil(t, lastRetry*3/2, b.isUp)
+		waitUntil(t, server.LastRetry*3/2, b.isUp)
 	})
 }
 
@@ -94,7 +94,7 @@ func TestAddressesMove(t *testing.T) {
 				}
 				time.Sleep(lease / 20)
 			}
-			time.Sleep(clock.Drift(lease) + 2*lastRetry)
+			time.Sleep(clock.Drift(lease) + 2*server.LastRetry)
 			for i, n := range nodes {
 				check.Equal(t, n.isUp(), tt.wantUp[i], "m%d is up (%v)", i, n.Ready())
 			}
@@ -122,64 +122,4 @@ func TestStrangersAreNotKilled(t *testing.T) {
 		want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 		check.Equal(t, killed.Load(), 0, "CLIENT KILL")
 	})
-}
-
-func TestIdentify(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		reply any
-		want  identity
-		err   string
-	}{
-		{
-			name:  "as Redis writes it",
-			reply: []byte("# Server\r\nrun_id:abc\r\nuptime_in_seconds:12\r\n\r\n# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n"),
-			want:  identity{run: "abc", role: "master", uptime: 12 * time.Second},
-		},
-		{
-			name:  "some of the present second has passed",
-			reply: []byte("run_id:a\nserver_time_usec:1795420800250000\nuptime_in_seconds:12"),
-			want:  identity{run: "a", uptime: 12*time.Second + 250*time.Millisecond},
-		},
-		{name: "strange time", reply: []byte("run_id:a\nserver_time_usec:-1\nuptime_in_seconds:12"), want: identity{run: "a", uptime: 12 * time.Second}},
-		{name: "a replica", reply: []byte("run_id:a\nrole:slave"), want: identity{run: "a", role: "slave"}},
-		{
-			name:  "promoted",
-			reply: []byte("run_id:a\r\nmaster_replid:bb\r\nmaster_replid2:c0\r\nsecond_repl_offset:1\r\n"),
-			want:  identity{run: "a", history: "bb", promoted: true},
-		},
-		{
-			name:  "never a replica",
-			reply: []byte("run_id:a\r\nmaster_replid:bb\r\nmaster_replid2:0000000000000000000000000000000000000000\r\nsecond_repl_offset:-1\r\n"),
-			want:  identity{run: "a", history: "bb"},
-		},
-		{name: "no history", reply: []byte("run_id:a\nmaster_replid2:00\nsecond_repl_offset:7"), want: identity{run: "a"}},
-		{name: "no offset", reply: []byte("run_id:a\nmaster_replid2:c0\nsecond_repl_offset:-1"), want: identity{run: "a"}},
-		{name: "clock set back", reply: []byte("run_id:a\nuptime_in_seconds:-5"), want: identity{run: "a"}},
-		{name: "no run id", reply: []byte("role:master"), want: identity{role: "master"}, err: "INFO: no run_id"},
-		{name: "age out of all bounds", reply: []byte("run_id:a\nuptime_in_seconds:99999999999999999999"), want: identity{run: "a", uptime: math.MaxInt32 * time.Second}, err: "uptime_in_seconds"},
-		{name: "strange age", reply: []byte("run_id:a\nuptime_in_seconds:x"), want: identity{run: "a"}, err: "uptime_in_seconds"},
-		{name: "refused", reply: redis.Error("NOPERM no"), err: "INFO: NOPERM no (the user needs the permission +info)"},
-		{name: "nothing", reply: nil, err: "INFO"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got := identify(tt.reply)
-			err := got.err
-			got.err = nil
-			check.Equal(t, got, tt.want, "identify")
-			if (err == nil) != (tt.err == "") || err != nil && !contains(err, tt.err) {
-				t.Errorf("identify: got error %v, want %q", err, tt.err)
-			}
-		})
-	}
-}
-
-func TestCheckVersion(t *testing.T) {
-	for version, want := range map[string]bool{
-		"2.8.24": true, "5.0.14": true, "6.0.16": true, "6.1.240": true, "6": true,
-		"6.2.0": false, "6.2": false, "6.10.0": false, "7.0.15": false, "7.4.0-rc1": false, "255.255.255": false, "10.0.0": false,
-		"": false, "unknown": false,
-	} {
-		check.Equal(t, checkVersion(version) != nil, want, "tooOld(%q)", version)
-	}
 }

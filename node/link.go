@@ -5,21 +5,24 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/awake"
+	"example.com/redlock/internal/fifo"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // link is one connection. redigo allows one goroutine to write to it while another reads. The
 // master answers in the order of the commands.
 type link struct {
-	*wire
+	conn *server.Conn
 	peer
 	process Process
 	guarded bool  // until it is noticed that guardEnds has passed
 	words   []any // room for a command that is written
 
 	// The rest is guarded by Node.mu.
-	inFlight   fifo[call] // written, or about to be, and not answered
-	resends    fifo[call] // releases of earlier connections, not written yet
+	inFlight   fifo.Queue[call] // written, or about to be, and not answered
+	resends    fifo.Queue[call] // releases of earlier connections, not written yet
 	lastAnswer clock.Instant
 	checked    clock.Instant // when the checks were sent last
 	silence    time.Duration // from then on, while the client is Idle
@@ -67,24 +70,24 @@ func (n *Node) setTimerLocked(l *link, d time.Duration) {
 // A timer that fires late tells that this process had no time to run, as a step of [awake] does. So nothing is judged
 // before the reader had another chance, and the master is not judged at all.
 func (n *Node) timeOutCalls(l *link) {
-	now := afterOthers()
+	now := awake.Now()
 	n.mu.Lock()
-	starved, again := late(now, l.timerDue, n.cfg.Timeout/2), l.ranLate
+	starved, again := awake.Late(now, l.timerDue, n.cfg.Timeout/2), l.ranLate
 	if l.ranLate = starved; starved && !again {
 		n.setTimerLocked(l, min(now.Sub(l.timerDue), n.cfg.Timeout/2))
 		n.mu.Unlock()
 		return
 	}
 	due, next := n.dropStaleLocked(nil, now, n.cfg.Timeout)
-	if calls := l.inFlight.all(); len(calls) > 0 {
+	if calls := l.inFlight.All(); len(calls) > 0 {
 		oldest := now.Sub(calls[0].sent)
 		if !starved && !again {
 			if oldest >= hopeless*n.cfg.Timeout {
-				l.giveUp(ErrTimeout)
+				l.giveUp(server.ErrTimeout)
 				n.pace.hopeless()
 			}
 			if silent := l.silent(now); silent >= n.cfg.Timeout {
-				due = n.goDownLocked(due, ErrTimeout)
+				due = n.goDownLocked(due, server.ErrTimeout)
 			} else if n.state == up {
 				next = min(next, n.cfg.Timeout-silent)
 			}
@@ -95,11 +98,11 @@ func (n *Node) timeOutCalls(l *link) {
 				next = min(next, wait)
 				break
 			}
-			due = calls[i].answer(due, script.Answer{Outcome: script.Unknown, Err: ErrTimeout})
+			due = calls[i].answer(due, script.Answer{Outcome: script.Unknown, Err: server.ErrTimeout})
 		}
 	}
 	l.timerSet = false
-	if l.err() == nil && l.inFlight.len()+n.queue.len() > 0 {
+	if l.err() == nil && l.inFlight.Len()+n.queue.Len() > 0 {
 		n.setTimerLocked(l, next)
 	}
 	n.mu.Unlock()
@@ -108,7 +111,7 @@ func (n *Node) timeOutCalls(l *link) {
 
 // silent returns for how long the master has not answered, while it should.
 func (l *link) silent(now clock.Instant) time.Duration {
-	calls := l.inFlight.all()
+	calls := l.inFlight.All()
 	if len(calls) == 0 {
 		return 0
 	}
@@ -123,16 +126,16 @@ func (l *link) silent(now clock.Instant) time.Duration {
 // well: its release, usually. Otherwise a master that could not be asked for a lock would have to be
 // asked to release it.
 func (n *Node) dropStaleLocked(due []delivery, now clock.Instant, next time.Duration) ([]delivery, time.Duration) {
-	if n.state != up || n.queue.len() == 0 {
+	if n.state != up || n.queue.Len() == 0 {
 		return due, next // they wait for the connection, which has a deadline
 	}
-	if wait := n.cfg.Timeout - now.Sub(n.queue.all()[0].sent); wait > 0 {
+	if wait := n.cfg.Timeout - now.Sub(n.queue.All()[0].sent); wait > 0 {
 		return due, min(next, wait)
 	}
 	n.pace.gaveUp()
-	unsent := script.Answer{Outcome: script.Unsent, Err: ErrBehind}
+	unsent := script.Answer{Outcome: script.Unsent, Err: server.ErrBehind}
 	absent := make(map[string]bool) // owners
-	n.queue.deleteFunc(func(c call) bool {
+	n.queue.DeleteFunc(func(c call) bool {
 		owner := c.cmd.Owner()
 		wait := n.cfg.Timeout - now.Sub(c.sent)
 		switch {

@@ -14,6 +14,7 @@ import (
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -165,7 +166,7 @@ func TestTwoTimeoutsAtMost(t *testing.T) {
 			waitUntil(t, timeout, n.isUp)
 			m.Delay(timeout * 9 / 20)
 			got := waits.wait()
-			wantErr(t, "what waits", got, script.Unsent, ErrBehind.Error())
+			wantErr(t, "what waits", got, script.Unsent, server.ErrBehind.Error())
 			check.AtMost(t, got.after, 2*timeout, "answered after")
 		})
 	}
@@ -216,7 +217,7 @@ func TestLateConnectionIsKept(t *testing.T) {
 		l, _ := n.working()
 		m.Freeze()
 		first := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-		wantErr(t, "what is asked of it", first.wait(), script.Unknown, ErrTimeout.Error())
+		wantErr(t, "what is asked of it", first.wait(), script.Unknown, server.ErrTimeout.Error())
 		check.Equal(t, n.Down(), true, "it is silent, and down")
 		send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		time.Sleep(2 * timeout)
@@ -264,7 +265,7 @@ func TestHeldUpWrite(t *testing.T) {
 		synctest.Wait()
 		next := send(n, script.Inspect("k"))
 		got := held.wait()
-		wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
+		wantErr(t, "held up", got, script.Unknown, server.ErrTimeout.Error())
 		check.Equal(t, got.after, timeout, "held up: answered after")
 		if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
 			t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -11,8 +12,10 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/fifo"
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // Config says how to reach one master.
@@ -48,6 +51,11 @@ type Config struct {
 	Trace *tracer.Tracer
 }
 
+var (
+	ErrClosed     = errors.New("closed")
+	errConnecting = errors.New("not connected yet")
+)
+
 // state is where a node stands with its master.
 type state uint8
 
@@ -60,6 +68,7 @@ const (
 // Node is one master. Make it with New.
 type Node struct {
 	cfg     Config
+	server  *server.Server
 	ctx     context.Context // ends when the node closes
 	cancel  context.CancelFunc
 	wake    chan struct{}  // tells the writer that there is something to do
@@ -67,9 +76,9 @@ type Node struct {
 
 	mu           sync.Mutex
 	state        state
-	reason       error      // why it is not up
-	closing      bool       // Close was called: no more commands
-	queue        fifo[call] // not written yet
+	reason       error            // why it is not up
+	closing      bool             // Close was called: no more commands
+	queue        fifo.Queue[call] // not written yet
 	pace         pace
 	calls        uint64 // made so far
 	unacked      unackedReleases
@@ -83,10 +92,9 @@ type Node struct {
 	compose      func(i int) []Note // see Present, nil until then
 	notified     []chan<- struct{}  // by Notify
 
-	lastTime  atomic.Pointer[masterTime] // what the master's clock last showed, nil until it told
-	roundTrip atomic.Int64               // bound on a round trip, 0 without a connection
-	lending   atomic.Int32               // calls of the pool, and of Close of its connections, that are under way
-	ending    [2]time.Time               // when the certificates end that were warned of; keepConnected's own
+	lastTime  atomic.Pointer[server.Sample] // what the master's clock last showed, nil until it told
+	roundTrip atomic.Int64                  // bound on a round trip, 0 without a connection
+	ending    [2]time.Time                  // when the certificates end that were warned of; keepConnected's own
 }
 
 // New starts to connect to a master, in the background.
@@ -95,6 +103,7 @@ func New(cfg Config) *Node {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	n := &Node{
 		cfg:    cfg,
+		server: &server.Server{Name: cfg.Name, Pool: cfg.Pool, Timeout: cfg.Timeout},
 		ctx:    ctx,
 		cancel: func() { cancel(ErrClosed) },
 		wake:   make(chan struct{}, 1),
@@ -146,7 +155,7 @@ func (n *Node) Flush() { wake(n.wake) }
 
 // queueLocked queues cmd, or returns why the master gets none.
 func (n *Node) queueLocked(cmd *script.Command, to Receiver) (why error) {
-	waiting := n.queue.len()
+	waiting := n.queue.Len()
 	switch {
 	case n.closing:
 		return ErrClosed
@@ -157,11 +166,11 @@ func (n *Node) queueLocked(cmd *script.Command, to Receiver) (why error) {
 	case n.state == down:
 		return n.reason
 	case waiting >= n.pace.room && cmd.Grants(), waiting >= mostRoom && !cmd.Repeats():
-		return ErrBehind
+		return server.ErrBehind
 	}
 	c := n.newCallLocked(cmd, to)
 	c.sent = clock.Now()
-	n.queue.push(c)
+	n.queue.Push(c)
 	return nil
 }
 
@@ -181,7 +190,7 @@ func (n *Node) GuardOf(guard time.Duration) time.Duration {
 	if err != nil || guard <= 0 || n.cfg.Guard <= 0 {
 		return 0
 	}
-	return max(0, l.guardLeft()+wholeGuard(guard)-wholeGuard(n.cfg.Guard))
+	return max(0, l.guardLeft()+server.WholeGuard(guard)-server.WholeGuard(n.cfg.Guard))
 }
 
 // Close writes what is queued, waits up to Config.Timeout for the answers, and closes the
@@ -194,7 +203,7 @@ func (n *Node) Close() {
 	patience := n.cfg.Timeout
 	switch {
 	case n.link != nil && n.link.silent(clock.Now()) < n.cfg.Timeout:
-	case n.state == down || n.queue.len()+n.unacked.len() == 0:
+	case n.state == down || n.queue.Len()+n.unacked.len() == 0:
 		n.cancel()
 	default:
 		patience *= 2
@@ -206,6 +215,9 @@ func (n *Node) Close() {
 	deadline.Stop()
 	n.cfg.Registry.remove(n)
 }
+
+// Error wraps err in a [*server.Error] that names the master.
+func (n *Node) Error(err error) error { return &server.Error{Node: n.cfg.Name, Err: err} }
 
 // wake sends on c, unless nobody has taken what was sent last.
 func wake(c chan<- struct{}) {

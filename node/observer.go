@@ -6,6 +6,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -53,16 +54,17 @@ func (n *Node) traceChange(e redlocktrace.MasterChanged) {
 	}
 }
 
-// traceAnswer tells the trace that c, which runs a script, was answered with err or a reply.
-func (n *Node) traceAnswer(c *call, answered clock.Instant, err error) {
+// traceAnswer tells the trace that c, which runs a script, was answered.
+func (n *Node) traceAnswer(c *call, answered clock.Instant, reply any) {
 	t := n.cfg.Trace
+	err, _ := reply.(error)
 	tracer.Tell(t, t.Trace.Answered, redlocktrace.Answered{
 		Client: t.Client, Time: time.Now(), Master: n.cfg.Name, Steps: c.cmd.Holds(), Took: answered.Sub(c.sent), Err: err,
 	})
 }
 
 // Ready returns nil if the master would grant a hold, as far as is known without asking it: it is
-// connected, and there is no [GuardedError] and no [UnsteadyError]. Otherwise it returns the
+// connected, and there is no [server.GuardedError] and no [server.UnsteadyError]. Otherwise it returns the
 // reason.
 //
 // A connection that is closed is known at once. Anything else, such as a master that hangs, is known
@@ -80,7 +82,7 @@ func (n *Node) Ready() error {
 	case err != nil:
 		return err
 	case n.clockCheck.unsteady():
-		return &UnsteadyError{Ahead: n.clockCheck.ahead}
+		return &server.UnsteadyError{Ahead: n.clockCheck.ahead}
 	}
 	if left := l.guardLeft(); left > 0 {
 		return l.guardedError(left)

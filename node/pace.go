@@ -1,6 +1,8 @@
 package node
 
-import "example.com/redlock/clock"
+import (
+	"example.com/redlock/clock"
+)
 
 // pace is how much one master is sent. One that answers slower than it is asked would otherwise answer everything when
 // nobody waits for it any more.

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -55,26 +54,14 @@ func TestADroppedCommandLeavesTheRelease(t *testing.T) {
 			for cmd, waited := range map[*script.Command]time.Duration{tt.cmd: timeout, x.Release(1, 1): timeout / 2} {
 				c := n.newCallLocked(cmd, nil)
 				c.sent = now.Add(-waited)
-				n.queue.push(c)
+				n.queue.Push(c)
 			}
-			slices.SortFunc(n.queue.all(), func(a, b call) int { return int(a.sent.Sub(b.sent)) })
+			slices.SortFunc(n.queue.All(), func(a, b call) int { return int(a.sent.Sub(b.sent)) })
 			n.dropStaleLocked(nil, now, timeout)
-			got := n.queue.len() == 1 && n.queue.all()[0].cmd.Repeats()
-			check.That(t, got == tt.released && n.queue.len() <= 1, "%d commands wait, the release among them: %v; want %v", n.queue.len(), got, tt.released)
+			got := n.queue.Len() == 1 && n.queue.All()[0].cmd.Repeats()
+			check.That(t, got == tt.released && n.queue.Len() <= 1, "%d commands wait, the release among them: %v; want %v", n.queue.Len(), got, tt.released)
 		})
 	}
-}
-
-// The pauses of clients that try to connect at the same time spread.
-func TestPausesSpread(t *testing.T) {
-	seen := map[time.Duration]bool{}
-	for range 100 {
-		tries := newAttempts(timeout)
-		pause := tries.failed(errors.New("refused"))
-		seen[pause] = true
-		check.That(t, pause >= firstRetry/2 && pause < firstRetry*3/2, "the first pause is %v, want %v to %v", pause, firstRetry/2, firstRetry*3/2)
-	}
-	check.That(t, len(seen) >= 50, "100 clients pause for %d different times, want nearly 100", len(seen))
 }
 
 // TestConnectionsThatBreakAtOnce: a master whose connections break soon after they were made is dialed twice a second or so,

@@ -10,13 +10,14 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // read delivers answers until the connection breaks or is given up.
 func (n *Node) read(l *link) {
 	var due []delivery
 	for {
-		reply, err := l.receive() // timeOutCalls bounds the wait
+		reply, err := l.conn.Receive() // timeOutCalls bounds the wait
 		n.mu.Lock()
 		due = n.receiveLocked(l, due[:0], reply, err)
 		over := l.err() != nil
@@ -35,22 +36,17 @@ func (n *Node) read(l *link) {
 // behind that call is Unknown, and a release among it is sent again: a master that was a replica for
 // a while may have granted what it has forgotten.
 func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []delivery {
-	refusal, refused := err.(redis.Error)
-	if refused {
-		refusal = script.Said(refusal)
-		reply, err = refusal, refusal
-	}
-	if err != nil && !refused {
-		l.giveUp(normalize(err))
+	if err != nil {
+		l.giveUp(err)
 		return due
 	}
-	if l.inFlight.len() == 0 {
+	if l.inFlight.Len() == 0 {
 		l.giveUp(errors.New("unexpected reply: " + quote.Value(reply)))
 		return due
 	}
 	l.lastAnswer = clock.Now()
-	full := l.inFlight.len() >= n.pace.window
-	c := l.inFlight.pop()
+	full := l.inFlight.Len() >= n.pace.window
+	c := l.inFlight.Pop()
 	took := l.lastAnswer.Sub(c.sent)
 	l.answerTime.add(min(took, n.cfg.Timeout)) // nobody waits for longer
 	n.storeRoundTripLocked(l)
@@ -58,54 +54,61 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		l.first, l.alone = false, took
 	}
 	n.pace.answered(c.sent, l.lastAnswer, full, took-l.alone > n.cfg.Timeout/2)
-	empty := l.inFlight.len() == 0
-	if empty && n.state == up && n.queue.len()+l.resends.len()+n.unacked.len() == 0 {
+	empty := l.inFlight.Len() == 0
+	if empty && n.state == up && n.queue.Len()+l.resends.Len()+n.unacked.len() == 0 {
 		n.pace.rested()
 	}
 	if full || empty && (n.state != up || n.closing) {
 		n.Flush() // the writer waits for this
 	}
 	if slices.Contains(checks[:], c.cmd) {
-		return n.checkedLocked(l, due, &c, reply, refusal)
+		return n.checkedLocked(l, due, &c, reply)
 	}
 	if c.cmd.Plain() { // whether the master is well is left to the checks
 		return c.answer(due, c.cmd.Decode(reply))
 	}
 	if n.cfg.Trace != nil {
-		n.traceAnswer(&c, l.lastAnswer, err)
+		n.traceAnswer(&c, l.lastAnswer, reply)
 	}
 	return n.answeredLocked(l, due, &c, reply)
 }
 
 // refusedLocked gives up the connection if refusal says that the master can serve no lock just now.
 func (n *Node) refusedLocked(l *link, refusal redis.Error) {
-	if refusal == "" || !cannotServe(refusal) {
+	if refusal == "" || !server.CannotServe(refusal) {
 		return
 	}
 	l.giveUp(refusal)
 	if strings.HasPrefix(string(refusal), "READONLY") {
-		n.replicaRun = l.id.run
+		n.replicaRun = l.id.Run
 	}
 }
 
+// Why a connection is given up after a check, though the master answers.
+var (
+	errPromoted = errors.New("was a replica since")
+	errTold     = errors.New("says what it is only now")
+)
+
 // checkedLocked takes in the answer to a check.
-func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusal redis.Error) []delivery {
+func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any) []delivery {
+	refusal, _ := reply.(redis.Error)
 	n.refusedLocked(l, refusal)
 	switch {
 	case c.cmd == ping && refusal == "":
-		if why := checkPong(reply); why != nil {
+		if why := server.CheckPong(reply); why != nil {
 			l.giveUp(why)
 		}
 	case c.cmd == askTime:
 		return n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
 	case c.cmd == askRole && refusal == "":
-		switch now := identify(reply); {
-		case now.replica():
-			n.replicaRun = l.id.run
-			l.giveUp(ErrReplica)
-		case l.id.role == "" && now.role != "": // INFO was refused, and is permitted now
+		switch now := server.Identify(reply); {
+		case now.Replica():
+			n.replicaRun = l.id.Run
+			l.giveUp(server.ErrReplica)
+		case l.id.Role == "" && now.Role != "": // INFO was refused, and is permitted now
 			l.giveUp(errTold)
-		case now.promoted && now.history != l.id.history:
+		case now.Promoted && now.History != l.id.History:
 			l.giveUp(errPromoted)
 		}
 	}
@@ -142,7 +145,7 @@ func unserved(reply any) redis.Error {
 		all = []any{reply}
 	}
 	for _, one := range all {
-		if refusal, refused := one.(redis.Error); refused && cannotServe(refusal) {
+		if refusal, refused := one.(redis.Error); refused && server.CannotServe(refusal) {
 			return script.Said(refusal)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/server"
 )
 
 // Registry holds the run ids of the processes that nodes lead to, and so finds the same server
@@ -40,7 +41,7 @@ func (r *Registry) add(n *Node, run string) error {
 	delete(r.nameless, n)
 	maps.DeleteFunc(r.links, func(_ string, l registered) bool { return l.left && clock.Until(l.ends) <= 0 })
 	if l, ok := r.links[run]; ok && l.node != n {
-		return fmt.Errorf("%w as %s", ErrSameServer, l.node.cfg.Name)
+		return fmt.Errorf("%w as %s", server.ErrSameServer, l.node.cfg.Name)
 	}
 	if r.links == nil {
 		r.links = make(map[string]registered)

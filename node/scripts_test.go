@@ -12,6 +12,7 @@ import (
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -101,7 +102,7 @@ func TestScriptsAreRefused(t *testing.T) {
 			}
 			wantErr(t, "acquire", got, script.Unsent, tt.says)
 			hopeless := tt.reply == denied || strings.Contains(tt.says, "unknown command")
-			check.That(t, hopeless != Heals(got.Err), "heals: got %v, want %v", !hopeless, !hopeless)
+			check.That(t, hopeless != server.Heals(got.Err), "heals: got %v, want %v", !hopeless, !hopeless)
 		})
 	}
 }

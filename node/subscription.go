@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,8 +10,10 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/awake"
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // Subscriber is told what a master publishes for this client. Its methods are called from one
@@ -100,14 +101,14 @@ func (n *Node) addWatch(key string, callers int) {
 
 // keepSubscribed holds a subscription for as long as the node is open.
 func (s *subscription) keepSubscribed() {
-	tries, logged := moreAttempts(), false
+	tries, logged := server.MoreAttempts(), false
 	for s.n.ctx.Err() == nil {
 		l, err := s.n.working()
 		if err != nil {
-			s.n.pause(tries.failed(nil))
+			s.n.pause(tries.Failed(nil))
 			continue
 		}
-		since, err := s.serve(l, tries.patience)
+		since, err := s.serve(l, tries.Patience)
 		if now, _ := s.n.working(); now != l {
 			err = nil
 		}
@@ -118,7 +119,7 @@ func (s *subscription) keepSubscribed() {
 			s.to.Subscribed(s.n.cfg.Index, false)
 			// One that breaks at once each time counts as one that cannot be made.
 			if err == nil || time.Since(since) > heartbeat {
-				tries, logged = moreAttempts(), false
+				tries, logged = server.MoreAttempts(), false
 			}
 		}
 		if _, down := s.n.working(); down == nil && err != nil && !logged {
@@ -126,7 +127,7 @@ func (s *subscription) keepSubscribed() {
 			s.n.cfg.Logger.Warn("redlock: no subscription: callers that wait ask the master from time to time",
 				"master", s.n.cfg.Name, "error", err)
 		}
-		s.n.pause(tries.failed(err))
+		s.n.pause(tries.Failed(err))
 	}
 }
 
@@ -135,22 +136,22 @@ var errOther = errors.New("leads to another server than the connection for comma
 // serve subscribes, and delivers what is published until the connection breaks or l does, that for commands. since is when
 // the master accepted the subscription, zero if it did not.
 func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, err error) {
-	w, err := s.n.borrow(l.ctx, patience)
+	conn, err := s.n.server.Connect(l.ctx, patience)
 	if err != nil {
 		return since, err
 	}
-	defer w.close()
-	defer context.AfterFunc(l.ctx, w.sever)() // also while it is written to
-	replies, err := w.ask(split("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))...)
+	defer conn.Close()
+	defer context.AfterFunc(l.ctx, conn.Sever)() // also while it is written to
+	replies, err := conn.Ask(server.Split("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))...)
 	if err != nil {
-		return since, s.n.normalize(err)
+		return since, err
 	}
 	// A vote must come from the process that commands go to. Otherwise a server could vote
 	// twice, if two names lead to it at different moments. One that does not say which it is may be any.
-	switch id := identify(replies[0]); {
-	case id.run == "":
-		return since, id.err
-	case id.run != l.id.run:
+	switch id := server.Identify(replies[0]); {
+	case id.Run == "":
+		return since, id.Err
+	case id.Run != l.id.Run:
 		return since, errOther
 	}
 	if refusal, refused := replies[1].(redis.Error); refused {
@@ -162,10 +163,10 @@ func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, 
 	// Goroutines: the reader. It ends when the connection does, and write waits for it.
 	go func() {
 		defer close(broken)
-		err = s.read(w, l)
+		err = s.read(conn, l)
 	}()
-	s.write(w, broken)
-	return since, s.n.normalize(err)
+	s.write(conn, broken)
+	return since, err
 }
 
 // write subscribes to the channels of what is watched, and keeps the connection busy, until it is broken. It ignores
@@ -173,27 +174,27 @@ func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, 
 //
 // A master that says nothing at all for long after a PING is gone. The reader has no time limit of its own: it would
 // count the time in which this process was stopped.
-func (s *subscription) write(w *wire, broken <-chan struct{}) {
+func (s *subscription) write(conn *server.Conn, broken <-chan struct{}) {
 	beat := time.NewTimer(s.n.drawSilence())
 	defer beat.Stop()
 	subscribed := make(map[string]bool)
 	for {
 		added, removed := s.update(subscribed)
 		if len(added) > 0 {
-			_ = w.conn.Send("SUBSCRIBE", added...)
+			_ = conn.Send("SUBSCRIBE", added...)
 		}
 		if len(removed) > 0 {
-			_ = w.conn.Send("UNSUBSCRIBE", removed...)
+			_ = conn.Send("UNSUBSCRIBE", removed...)
 		}
-		_ = w.conn.Flush()
+		_ = conn.Flush()
 		select {
 		case <-s.wake:
 		case <-beat.C:
 			before := s.heard.Load()
-			_ = w.conn.Send("PING")
-			afterAwake(hopeless*s.n.cfg.Timeout, func() {
+			_ = conn.Send("PING")
+			awake.After(hopeless*s.n.cfg.Timeout, func() {
 				if s.heard.Load() == before {
-					w.sever() // which does nothing once it is closed
+					conn.Sever() // which does nothing once it is closed
 				}
 			})
 			beat.Reset(s.n.drawSilence())
@@ -223,14 +224,14 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 }
 
 // read delivers what is published until the connection breaks.
-func (s *subscription) read(w *wire, l *link) error {
+func (s *subscription) read(conn *server.Conn, l *link) error {
 	for {
-		reply, err := w.receive()
+		reply, err := conn.Receive()
 		if err != nil {
 			return err
 		}
 		s.heard.Add(1)
-		switch channel, payload, ok := message(reply); {
+		switch channel, payload, ok := server.Message(reply); {
 		case !ok:
 		case channel == script.HandOffChannel(s.client):
 			s.deliver(l, payload)
@@ -271,17 +272,4 @@ func (s *subscription) deliver(l *link, payload string) {
 	if counts {
 		s.to.HandedOff(s.n.cfg.Index, h)
 	}
-}
-
-// message takes a message on a subscribed connection apart.
-func message(reply any) (channel, payload string, ok bool) {
-	list, _ := reply.([]any)
-	if len(list) != 3 {
-		return "", "", false
-	}
-	first, ok1 := list[0].([]byte)
-	second, ok2 := list[1].([]byte)
-	third, _ := list[2].([]byte) // not of (un)subscribe, which has a number of channels
-	known := slices.Contains([]string{"message", "subscribe", "unsubscribe"}, string(first))
-	return string(second), string(third), ok1 && ok2 && known
 }

@@ -16,6 +16,7 @@ import (
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -238,7 +239,7 @@ func TestHandOffAfterTheConnection(t *testing.T) {
 
 		n.mu.Lock()
 		now := n.link
-		now.giveUp(ErrReplica)
+		now.giveUp(server.ErrReplica)
 		n.mu.Unlock()
 		n.subscription.deliver(now, message)
 		got := d.read()

@@ -3,16 +3,9 @@ package node
 import (
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-
 	"example.com/redlock/clock"
+	"example.com/redlock/node/server"
 )
-
-// masterTime is what a master's clock showed, and about when.
-type masterTime struct {
-	at   clock.Instant
-	told time.Time
-}
 
 // Time returns what the master's wall clock shows now, to within half a round trip and what it
 // drifted since it was last asked: at most a second ago while commands are sent, 18 when the client
@@ -26,36 +19,20 @@ func (n *Node) Time(now clock.Instant) (time.Time, bool) {
 	if last == nil {
 		return time.Time{}, false
 	}
-	return last.told.Add(now.Sub(last.at)), true
+	return last.Told.Add(now.Sub(last.Sent) - last.Read.Sub(last.Sent)/2), true
 }
 
 // storeTimeLocked notes what the master's clock showed between sent and read. If the master did
 // not tell, ok is false and our own clock stands in. An answer that was on its way for long
 // says little, so it counts only if nothing better is known.
 func (n *Node) storeTimeLocked(sent, read clock.Instant, told time.Time, ok bool) {
-	took := read.Sub(sent)
-	switch {
-	case n.lastTime.Load() != nil && took > n.cfg.Timeout:
+	switch known := n.lastTime.Load() != nil; {
+	case known && read.Sub(sent) > n.cfg.Timeout:
 	case ok:
-		n.lastTime.Store(&masterTime{at: sent.Add(took / 2), told: told})
-	case n.lastTime.Load() == nil:
-		n.lastTime.Store(&masterTime{at: read, told: time.Now()})
+		n.lastTime.Store(&server.Sample{Sent: sent, Read: read, Told: told})
+	case !known:
+		n.lastTime.Store(&server.Sample{Sent: read, Read: read, Told: time.Now()})
 	}
-}
-
-// timeOf reads the reply to TIME: seconds and microseconds.
-func timeOf(reply any) (t time.Time, ok bool) {
-	list, _ := reply.([]any)
-	if len(list) != 2 {
-		return t, false
-	}
-	s, err1 := redis.Int64(list[0], nil)
-	us, err2 := redis.Int64(list[1], nil)
-	// A time that no clock shows would overflow.
-	if err1 != nil || err2 != nil || s < 1 || s > 1<<33 || us < 0 || us > 999_999 {
-		return t, false
-	}
-	return time.Unix(s, us*1000), true
 }
 
 // answerTime is how long a master takes to answer: the smoothed time and its mean deviation, kept

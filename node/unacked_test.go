@@ -10,6 +10,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -24,7 +25,7 @@ func TestUnackedReleasesOutliveConnections(t *testing.T) {
 		linked := func() bool {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return n.link != nil && n.link.inFlight.len() > 0
+			return n.link != nil && n.link.inFlight.Len() > 0
 		}
 		m.Delay(time.Second / 4) // the handshake and no release is answered by the time it is killed
 		m.Restart()
@@ -76,7 +77,7 @@ func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 		}
 		// It is looked at from time to time.
 		kept := lease + clock.Drift(lease)
-		check.Between(t, n.unackedCount(), int(kept/pause)-1, int((kept+lastRetry*3/2)/pause)+1, "unacknowledged after three leases")
+		check.Between(t, n.unackedCount(), int(kept/pause)-1, int((kept+server.LastRetry*3/2)/pause)+1, "unacknowledged after three leases")
 		time.Sleep(2 * lease)
 		check.Equal(t, n.unackedCount(), 0, "unacknowledged")
 		m.Restart()
@@ -190,7 +191,7 @@ func TestBatchesAreBounded(t *testing.T) {
 		if i < maxBatch+10 {
 			n.unacked.add(&c)
 		} else {
-			n.queue.push(c)
+			n.queue.Push(c)
 		}
 	}
 	l, next := new(link), uint64(1)

@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/fifo"
 	"example.com/redlock/node/script"
 )
 
@@ -34,13 +35,13 @@ func (n *Node) write(l *link) {
 // send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
 // to write to, which the reader notices.
 func (n *Node) send(l *link, batch []call) {
-	l.gather(true)
+	l.conn.Gather(true)
 	for _, c := range batch {
 		l.words = n.cfg.Prefix.Words(l.words[:0], c.cmd, c.guarded)
-		_ = l.request(c.cmd.Longest(), l.words)
+		_ = l.conn.Request(c.cmd.Longest(), l.words)
 		clear(l.words) // so that it keeps nothing alive
 	}
-	l.gather(false)
+	l.conn.Gather(false)
 	_ = l.conn.Flush()
 }
 
@@ -61,17 +62,17 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 	}
 	beat := l.beatDue && l.err() == nil && !n.closing
 	if len(batch) == 0 && !beat {
-		return batch, due, l.err() != nil || n.closing && l.inFlight.len() == 0
+		return batch, due, l.err() != nil || n.closing && l.inFlight.Len() == 0
 	}
 	now := clock.Now()
 	if beat || now.Sub(l.checked) >= heartbeat {
 		batch = n.putChecksFirstLocked(l, batch, now)
 	}
-	l.first = l.first || l.inFlight.len() == 0
+	l.first = l.first || l.inFlight.Len() == 0
 	careful := l.guarded || n.clockCheck.unsteady() // the master neither heals nor hands off
 	for i := range batch {
 		batch[i].sent, batch[i].guarded = now, careful
-		l.inFlight.push(batch[i])
+		l.inFlight.Push(batch[i])
 	}
 	if !l.timerSet {
 		n.setTimerLocked(l, n.cfg.Timeout)
@@ -83,7 +84,7 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 // then. What it must have answered are the releases that were not acknowledged when the connection was made: so
 // releases cannot pile up at a master that answers handshakes and nothing else.
 func (n *Node) comeUpLocked(l *link) (due []delivery) {
-	if n.state == up || l.inFlight.len()+l.resends.len() > 0 {
+	if n.state == up || l.inFlight.Len()+l.resends.Len() > 0 {
 		return nil
 	}
 	n.state, n.reason = up, nil
@@ -102,25 +103,25 @@ func (n *Node) comeUpLocked(l *link) (due []delivery) {
 // fillBatchLocked appends to batch what is to be written next, as far as there is room in the window: first the
 // releases that are to be sent again, then what waits. It appends to due the answers to what a guarded master is not sent.
 func (n *Node) fillBatchLocked(l *link, batch []call, due []delivery) ([]call, []delivery) {
-	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
-	if n.state == up && l.resends.len() == 0 {
-		l.resends = fifo[call]{list: n.unacked.takeAll()}
+	room := min(max(0, n.pace.window-l.inFlight.Len()), maxBatch)
+	if n.state == up && l.resends.Len() == 0 {
+		l.resends = fifo.Of(n.unacked.takeAll())
 	}
-	if n.state == up || l.inFlight.len() == 0 {
-		for l.resends.len() > 0 && len(batch) < room {
-			batch = append(batch, l.resends.pop())
+	if n.state == up || l.inFlight.Len() == 0 {
+		for l.resends.Len() > 0 && len(batch) < room {
+			batch = append(batch, l.resends.Pop())
 		}
 	}
-	if n.state == up && n.queue.len() > 0 { // there is room if all resends are written
-		for n.queue.len() > 0 && len(batch) < room {
-			c := n.queue.pop()
+	if n.state == up && n.queue.Len() > 0 { // there is room if all resends are written
+		for n.queue.Len() > 0 && len(batch) < room {
+			c := n.queue.Pop()
 			if why := l.withhold(&c); why != nil {
 				due = c.answer(due, script.Answer{Outcome: script.Unsent, Err: why})
 				continue
 			}
 			batch = append(batch, c)
 		}
-		if n.queue.len() == 0 {
+		if n.queue.Len() == 0 {
 			n.pace.tookAll()
 		}
 	}

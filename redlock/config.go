@@ -20,6 +20,7 @@ import (
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -257,7 +258,7 @@ func (cfg *Config) patience() time.Duration { return max(cfg.NodeTimeout, maxNod
 
 // masters makes the nodes, and returns the pools that are the client's own.
 func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
-	dialer := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}
+	dialer := server.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}
 	pools, names, err := dialer.Pools(cfg.Pools, cfg.Masters)
 	if err != nil {
 		return nil, nil, err

@@ -9,8 +9,8 @@ import (
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/quorum"
 	"example.com/redlock/redlock"
 )
@@ -166,7 +166,7 @@ func ask(ctx context.Context, d *clients.Directory, name string, cmd *script.Com
 		}
 		switch {
 		case !b.In.Has(i):
-			s.Err = &node.Error{Node: n.Name(), Err: poll.ErrPending}
+			s.Err = &server.Error{Node: n.Name(), Err: poll.ErrPending}
 		case a.Outcome != script.Done:
 			s.Err = n.Error(a.Why())
 		default:

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/awake"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
 
@@ -22,9 +22,9 @@ const longestLook = 100 * time.Millisecond
 // was tried once more. Others may be established whom only one of them knows.
 const longestReturn = 2 * time.Second
 
-// afterAwake is node.AfterAwake, except in tests. Where this process is short of CPU, its masters seem late. Clients that
+// afterAwake is awake.After, except in tests. Where this process is short of CPU, its masters seem late. Clients that
 // start together then would publish a list for each subset of the masters, read them all, and be later still.
-var afterAwake = node.AfterAwake
+var afterAwake = func(d time.Duration, end func()) (stop func()) { return awake.After(d, end).Stop }
 
 // look is what a process does to be established, for all callers that wait for it.
 type look struct {

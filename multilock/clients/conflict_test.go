@@ -89,11 +89,12 @@ func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 func TestAFirstLookIsAsPatientAsTheProcessIsAwake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan func(), 1)
+		real := afterAwake
 		afterAwake = func(_ time.Duration, f func()) func() {
 			end <- f
 			return func() {}
 		}
-		defer func() { afterAwake = node.AfterAwake }()
+		defer func() { afterAwake = real }()
 		fleet := redlocktest.Start(t, 3)
 		fleet.Master(2).Freeze()
 		d, _ := directoryWithin(t, fleet, time.Minute)

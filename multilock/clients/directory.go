@@ -17,6 +17,7 @@ import (
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // Identity is what a client says of itself that does not change.
@@ -228,10 +229,10 @@ func (d *Directory) denied(i int, a script.Answer) {
 }
 
 func (d *Directory) deniedLocked(i int, a script.Answer) {
-	if a.Outcome != script.Failed || node.Heals(a.Err) {
+	if a.Outcome != script.Failed || server.Heals(a.Err) {
 		return
 	}
-	if kind := node.Kind(a.Err); d.at[i].denied != kind {
+	if kind := server.Kind(a.Err); d.at[i].denied != kind {
 		d.at[i].denied = kind
 		d.All.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", d.All.Nodes[i].Name(), "error", a.Err)
 	}

@@ -13,6 +13,7 @@ import (
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/quorum"
 )
 
@@ -148,13 +149,13 @@ func (e *MajorityError) Unwrap() []error {
 	return append(append([]error(nil), e.states...), e.Nodes)
 }
 
-// Reasons returns what is wrong with the masters, see [node.Kind]. That another owner has the lock
+// Reasons returns what is wrong with the masters, see [server.Kind]. That another owner has the lock
 // is nothing wrong.
 func (e *MajorityError) Reasons() []string {
 	var reasons []string
 	for _, err := range e.Nodes.Errors {
 		if _, taken := errors.AsType[*script.TakenError](err); !taken {
-			reasons = append(reasons, node.Kind(err))
+			reasons = append(reasons, server.Kind(err))
 		}
 	}
 	return reasons
@@ -195,7 +196,7 @@ func (m *Masters) Lost(op, name string, b *Ballot, state, cut, late error) *Majo
 		case a.Outcome == script.Refused:
 			left, grants = append(left, a.Left), append(grants, 0)
 		}
-		if guarded, ok := errors.AsType[*node.GuardedError](err); ok && guarded.Why == nil {
+		if guarded, ok := errors.AsType[*server.GuardedError](err); ok && guarded.Why == nil {
 			grants = append(grants, guarded.Left)
 		}
 		if err != nil {
@@ -236,7 +237,7 @@ func silence(n *node.Node, state, cut error) error {
 func (b *Ballot) hopeless() bool {
 	never := 0
 	for i := range b.N {
-		if a := b.At(i); b.In.Has(i) && a.Err != nil && !node.Heals(a.Err) {
+		if a := b.At(i); b.In.Has(i) && a.Err != nil && !server.Heals(a.Err) {
 			never++
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // ScanTime bounds the search for keys on the masters.
@@ -57,7 +57,7 @@ func (m *Masters) Everywhere(ctx context.Context, op, name string, look func(ctx
 func (m *Masters) Scan(ctx context.Context, i int, part func(cursor uint64) *script.Command, found func(keys []string) (more bool)) script.Answer {
 	for cursor := uint64(0); ; {
 		if ctx.Err() != nil {
-			return script.Answer{Outcome: script.Unsent, Err: node.ErrTimeout}
+			return script.Answer{Outcome: script.Unsent, Err: server.ErrTimeout}
 		}
 		a := m.Tell(i, part(cursor))[0]
 		if a.Outcome != script.Done {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,178 +16,10 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/check"
-	memory "example.com/redlock/internal/link"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
-
-// names is a look-up that takes delay to find these addresses, or that there is no such name if there are none. Its errors
-// are those of a [net.Resolver].
-func names(delay time.Duration, addresses ...string) Dialer {
-	return Dialer{find: func(ctx context.Context, _, host string) (found []netip.Addr, err error) {
-		select {
-		case <-time.After(delay):
-		case <-ctx.Done():
-			return nil, &net.DNSError{Err: "operation was canceled", Name: host}
-		}
-		if len(addresses) == 0 {
-			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
-		}
-		for _, a := range addresses {
-			found = append(found, netip.MustParseAddr(a))
-		}
-		return found, nil
-	}}
-}
-
-// withNames runs f as a subtest, with a master that is found under master.test.
-func withNames(t *testing.T, name string, d Dialer, f func(*testing.T, *redlocktest.Master, Config)) {
-	t.Helper()
-	subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		d.connect = func(ctx context.Context, _, address string) (net.Conn, error) {
-			switch {
-			case strings.HasPrefix(address, "10.0.0."): // drops what comes
-				<-ctx.Done()
-				return nil, ctx.Err()
-			case !strings.HasSuffix(address, ":7001"):
-				t.Errorf("dialed %s, want port 7001", address)
-			}
-			return m.Dial(ctx)
-		}
-		pool, called, err := d.Pool("master.test:7001")
-		check.OK(t, err)
-		cfg.Name, cfg.Pool = called, pool
-		f(t, m, cfg)
-		pool.Close()
-	})
-}
-
-// TestSlowLookUp: a name that takes long to look up delays the connection, and does not prevent it. Until then the
-// reason names it.
-func TestSlowLookUp(t *testing.T) {
-	for _, takes := range []time.Duration{0, 900 * time.Millisecond, 3 * time.Second} {
-		withNames(t, takes.String(), names(takes, "192.0.2.1"), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			n := start(t, cfg)
-			if takes > 2*firstPatience {
-				time.Sleep(firstPatience + timeout)
-				wantErr(t, "meanwhile", sendAndWait(n, script.Inspect("k")), script.Unsent, "no answer in time to the look-up of master.test")
-			}
-			waitUntil(t, 4*takes+time.Second, n.isUp)
-			n.Close()
-		})
-	}
-}
-
-// TestNoSuchHost: a look-up that fails says of what.
-func TestNoSuchHost(t *testing.T) {
-	withNames(t, "", names(0), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		n := start(t, cfg)
-		time.Sleep(timeout)
-		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "lookup master.test")
-		n.Close()
-	})
-}
-
-// TestAddressThatDrops: an address that drops what comes is passed by, before the master would be down.
-func TestAddressThatDrops(t *testing.T) {
-	withNames(t, "", names(0, "10.0.0.1", "192.0.2.1", "192.0.2.2"), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		log := logged(&cfg)
-		n := start(t, cfg)
-		waitUntil(t, timeout, n.isUp)
-		n.Close()
-		log.want(t, 0, "master is down")
-	})
-}
-
-// TestFirst: addresses are tried in their order, each when those before it have failed or have had their head start. No
-// connection is left over.
-func TestFirst(t *testing.T) {
-	refused := errors.New("refused")
-	for _, tt := range []struct {
-		addresses string // each: how long it takes, and whether it connects
-		patience  time.Duration
-		want      int // the address that is connected to, -1 if none is
-		after     time.Duration
-		err       error
-	}{
-		{"0+", time.Hour, 0, 0, nil},
-		{"700ms+", time.Hour, 0, 700 * time.Millisecond, nil},
-		{"1h+", time.Hour, -1, tcpTimeout, errUnreached},
-		{"0- 0+", time.Hour, 1, 0, nil},
-		{"100ms- 100ms+ 0+", time.Hour, 1, 200 * time.Millisecond, nil},
-		{"300ms+ 300ms+ 0+", time.Hour, 0, 300 * time.Millisecond, nil},
-		{"1h+ 0+", time.Hour, 1, headStart, nil},
-		{"1h+ 1h+ 1h+ 0+", time.Hour, 3, 3 * headStart, nil},
-		{"1h+ 10ms- 20ms+", time.Hour, 2, headStart + 30*time.Millisecond, nil},
-		{"400ms+ 149ms+", time.Hour, 1, headStart + 149*time.Millisecond, nil},
-		{"1h+ 0-", time.Hour, -1, tcpTimeout, refused},
-		{"0- 1h+", time.Hour, -1, tcpTimeout, refused},
-		{"1h+ 1h+ 1h+ 1h+", 900 * time.Millisecond, -1, 900 * time.Millisecond, context.Canceled},
-		{"1h+ 1h+ 0+", 400 * time.Millisecond, -1, 400 * time.Millisecond, context.Canceled},
-	} {
-		t.Run(tt.addresses, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(tt.patience, cancel)
-				made := make(chan net.Conn, mostAddresses)
-				connect := func(ctx context.Context, address string) (net.Conn, error) {
-					takes, _ := time.ParseDuration(address[:len(address)-1])
-					select {
-					case <-time.After(takes):
-					case <-time.After(tcpTimeout):
-						return nil, errUnreached
-					case <-ctx.Done():
-						return nil, ctx.Err()
-					}
-					if address[len(address)-1] == '-' {
-						return nil, refused
-					}
-					l := memory.New(memory.Addr(address), 0, nil)
-					made <- &l.Client
-					return &l.Client, nil
-				}
-				addresses := strings.Fields(tt.addresses)
-				begin := time.Now()
-				conn, err := first(ctx, addresses, connect)
-				check.That(t, errors.Is(err, tt.err) && (err == nil) == (tt.err == nil), "first: got error %v, want %v", err, tt.err)
-				check.Equal(t, time.Since(begin), tt.after, "took")
-				close(made)
-				var open []net.Conn
-				for c := range made {
-					if c.SetDeadline(time.Time{}) == nil {
-						open = append(open, c)
-					}
-				}
-				if tt.want < 0 {
-					check.Equal(t, len(open), 0, "open connections")
-				} else if len(open) != 1 || open[0] != conn || conn.RemoteAddr().String() != addresses[tt.want] {
-					t.Errorf("first: got %v, of %v that are open; want the connection to %s alone", conn, open, addresses[tt.want])
-				}
-			})
-		})
-	}
-}
-
-// TestLookUp: a few addresses of a name are tried, IPv4 at the second place at the latest if the first is IPv6. An address is
-// none to look up, and keeps its zone.
-func TestLookUp(t *testing.T) {
-	for address, want := range map[string]string{
-		"127.0.0.1:1":         "127.0.0.1:1",
-		"[::1]:1":             "[::1]:1",
-		"[fe80::1%lo]:1":      "[fe80::1%lo]:1",
-		"[::ffff:10.0.0.1]:1": "10.0.0.1:1",
-	} {
-		got, err := Dialer{}.lookUp(t.Context(), address)
-		check.OK(t, err)
-		check.Equal(t, strings.Join(got, " "), want, "%s", address)
-	}
-	var found []netip.Addr
-	for f := range strings.FieldsSeq("2001:db8::1 2001:db8::2 2001:db8::3 10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4 10.0.0.5 10.0.0.6") {
-		found = append(found, netip.MustParseAddr(f))
-	}
-	check.Equal(t, strings.Join(inOrder(found, "1"), " "),
-		"[2001:db8::1]:1 10.0.0.1:1 [2001:db8::3]:1 [2001:db8::2]:1 10.0.0.2:1 10.0.0.3:1 10.0.0.4:1 10.0.0.5:1", "addresses of a name")
-}
 
 // TestFunctionsThatIgnoreTheirContext: functions of the user that do not return are left behind. Close does not wait for
 // them, there are few of them however long that goes on, the reason says so, and the connection that they return late
@@ -200,7 +31,7 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 				var calls atomic.Int32
 				release := make(chan struct{})
 				hang := func() { calls.Add(1); <-release }
-				d := Dialer{Dial: func(context.Context, string, string) (net.Conn, error) {
+				d := server.Dialer{Dial: func(context.Context, string, string) (net.Conn, error) {
 					if which == "Dial" {
 						hang()
 					}
@@ -229,11 +60,14 @@ func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
 				check.Equal(t, asked.wait().times, 1, "answers")
 				check.Between(t, calls.Load(), 1, mostLent, "calls")
 				close(release)
+				synctest.Wait()
+				conn, err := n.server.Connect(t.Context(), time.Second)
+				check.OK(t, err, "another connection, once they have returned")
+				conn.Close()
 				own.Close()
 				cfg.Pool.Close()
 				synctest.Wait()
 				check.Equal(t, m.Connections(), 0, "connections")
-				check.Equal(t, n.lending.Load(), 0, "calls that are under way")
 			})
 		}
 	}
@@ -249,8 +83,10 @@ type tunnelConn struct {
 
 var errNoDeadlines = errors.New("deadline not supported")
 
-func (c *tunnelConn) SetDeadline(time.Time) error      { return errNoDeadlines }
-func (c *tunnelConn) SetReadDeadline(time.Time) error  { return errNoDeadlines }
+func (c *tunnelConn) SetDeadline(time.Time) error { return errNoDeadlines }
+
+func (c *tunnelConn) SetReadDeadline(time.Time) error { return errNoDeadlines }
+
 func (c *tunnelConn) SetWriteDeadline(time.Time) error { return errNoDeadlines }
 
 func (c *tunnelConn) Close() error {
@@ -272,7 +108,7 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 			over := make(chan struct{})
 			hangUp := sync.OnceFunc(func() { close(over) })
 			defer hangUp()
-			pool, _, err := Dialer{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			pool, _, err := server.Dialer{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				conn, err := m.Dial(ctx)
 				return &tunnelConn{conn, deaf, over}, err
 			}}.Pool("default:secret@master.test/3")
@@ -287,7 +123,7 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 			want(t, "frozen", sendAndWait(n, script.Inspect("k")), script.Unknown)
 			time.Sleep(givenUp)
 			m.Thaw()
-			waitUntil(t, 2*firstPatience, n.isUp)
+			waitUntil(t, 2*server.FirstPatience, n.isUp)
 			want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Done)
 			m.Freeze()
 			send(n, script.Inspect("k"))
@@ -326,11 +162,11 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 		pool pool
 		says string
 	}{
-		"no context": {wrapped(bare), errConn.Error()},
-		"neither":    {wrapped(func(c redis.Conn) redis.Conn { return struct{ redis.Conn }{c} }), errConn.Error()},
+		"no context": {wrapped(bare), "lack redis.ConnWithContext"},
+		"neither":    {wrapped(func(c redis.Conn) redis.Conn { return struct{ redis.Conn }{c} }), "lack redis.ConnWithContext"},
 		"no context, with logging": {wrapped(func(c redis.Conn) redis.Conn {
 			return redis.NewLoggingConn(bare(c), slog.NewLogLogger(slog.DiscardHandler, 0), "")
-		}), errConn.Error()},
+		}), "lack redis.ConnWithContext"},
 		"nil":              {made(nil), "connections of its pool are nil"},
 		"a pointer to nil": {made((*bentConn)(nil)), "connections of its pool are nil"},
 		"nil from Dial": {dialed(func(context.Context, *redlocktest.Master) (net.Conn, error) {
@@ -350,7 +186,6 @@ func TestConnectionsThatAreRefused(t *testing.T) {
 			n := start(t, cfg)
 			n.Subscribe("a", new(recorder))
 			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, tt.says)
-			check.Says(t, probed(t.Context(), cfg).Err, tt.says, "Probe")
 			time.Sleep(10 * time.Second)
 			n.Close()
 			log.want(t, 1, "WARN", tt.says)
@@ -425,6 +260,83 @@ func TestConnectionsThatDoNotClose(t *testing.T) {
 		close(over)
 		synctest.Wait()
 		check.Equal(t, m.Connections(), 0, "connections")
-		check.Equal(t, n.lending.Load(), 0, "calls that are under way")
+		conn, err := n.server.Connect(t.Context(), time.Second)
+		check.OK(t, err, "another connection, once they are closed")
+		conn.Close()
 	})
+}
+
+// TestWriteTimeout: a master that reads nothing is down for that, and not for a connection
+// that redigo has closed for the same reason.
+func TestWriteTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := m.Dial(ctx)
+			return redis.NewConn(conn, 0, timeout/2), err
+		}}
+		n := started(t, cfg)
+		m.Freeze() // on a command, so that it reads nothing more
+		send(n, script.Inspect("k"))
+		synctest.Wait()
+		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
+		wantErr(t, "inspect", got, script.Unknown, server.ErrTimeout.Error())
+		check.Equal(t, got.after, timeout/2, "inspect: answered after")
+	})
+}
+
+// TestRefusedIsNotDown: the log tells a master that is there, and must not vote, from one that
+// is not there.
+func TestRefusedIsNotDown(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := logged(&cfg)
+		m.Kill()
+		start(t, cfg)
+		time.Sleep(10 * time.Second)
+		log.want(t, 1, "master is down", "connection refused")
+		m.SetRole("slave")
+		m.RestartWithData()
+		time.Sleep(10 * time.Second)
+		log.want(t, 1, "master is refused", "is a replica, not a master")
+		check.Equal(t, scriptCalls(m)+m.Calls("SCRIPT"), m.Calls("PING"), "scripts, and whether it has them: asked with each greeting")
+		m.Password("secret")
+		m.RestartWithData()
+		time.Sleep(10 * time.Second)
+		log.want(t, 1, "master is refused", "NOAUTH")
+		m.Kill()
+		time.Sleep(10 * time.Second)
+		log.want(t, 2, "master is down", "connection refused")
+		log.want(t, 2, "master is refused")
+	})
+}
+
+// TestNoSecretInErrors: a server that does not know a command repeats its arguments, and those of AUTH
+// are a password. Neither an answer has it, nor the log.
+func TestNoSecretInErrors(t *testing.T) {
+	const echo = redis.Error("ERR unknown command 'AUTH', with args beginning with: 'locks' 's3cret' ")
+	refusing := func(why error) *redis.Pool {
+		return &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, why }}
+	}
+	silent := func(t *testing.T, cfg Config) {
+		log := logged(&cfg)
+		n := start(t, cfg)
+		n.Subscribe("a", new(recorder))
+		for _, cmd := range []*script.Command{script.Inspect("k"), script.NewOwner("k", "me:1").Acquire(lease, 1)} {
+			why := fmt.Sprint(n.Error(sendAndWait(n, cmd).Why()))
+			check.That(t, !strings.Contains(why, "s3cret"), "the answer has the password: %s", why)
+		}
+		time.Sleep(time.Minute)
+		log.want(t, 0, "s3cret")
+	}
+	for _, to := range []string{"INFO server", "CLIENT INFO", "EVAL", "SUBSCRIBE"} {
+		subtest(t, to, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			cfg.Pool = withReply(cfg.Pool, to, echo)
+			silent(t, cfg)
+		})
+	}
+	for name, why := range map[string]error{"dialing": echo, "in the words of a user's pool": fmt.Errorf("connect: %w", echo)} {
+		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			cfg.Pool = refusing(why)
+			silent(t, cfg)
+		})
+	}
 }

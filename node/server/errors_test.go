@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -13,33 +13,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
-	"example.com/redlock/redlocktest"
 )
-
-// TestWriteTimeout: a master that reads nothing is down for that, and not for a connection
-// that redigo has closed for the same reason.
-func TestWriteTimeout(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := m.Dial(ctx)
-			return redis.NewConn(conn, 0, timeout/2), err
-		}}
-		n := started(t, cfg)
-		m.Freeze() // on a command, so that it reads nothing more
-		send(n, script.Inspect("k"))
-		synctest.Wait()
-		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
-		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
-		check.Equal(t, got.after, timeout/2, "inspect: answered after")
-	})
-}
 
 func TestNormalize(t *testing.T) {
 	op := func(err error) error { return &net.OpError{Op: "read", Net: "tcp", Err: err} }
@@ -105,7 +85,7 @@ func TestHeals(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, true},
 		{&net.DNSError{Err: "no such host", Name: "redis-1"}, true},
 		{errors.New("a pool's own error"), true},
-		{fmt.Errorf("%w: a line that begins with \"H\"", errReply), true},
+		{fmt.Errorf("%w: a line that begins with \"H\"", ErrReply), true},
 
 		{&VersionError{Version: "6.0.16"}, false},
 		{script.Meaning("NOTLOCK string"), false},
@@ -144,9 +124,9 @@ func TestHeals(t *testing.T) {
 // TestConditionsAreDocumented: the table of docs/troubleshooting.md says what the code does, and the code
 // gives the remedies of the table.
 func TestConditionsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/troubleshooting.md")
+	text, err := os.ReadFile("../../docs/troubleshooting.md")
 	check.OK(t, err)
-	checks, err := os.ReadFile("../docs/doctor.md")
+	checks, err := os.ReadFile("../../docs/doctor.md")
 	check.OK(t, err)
 	_, table, _ := strings.Cut(string(text), "| a master says | passes by itself |")
 	table, _, _ = strings.Cut(table, "\n\n")
@@ -257,63 +237,4 @@ func answering(t *testing.T, answer string) string {
 		}
 	}()
 	return listener.Addr().String()
-}
-
-// TestRefusedIsNotDown: the log tells a master that is there, and must not vote, from one that
-// is not there.
-func TestRefusedIsNotDown(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := logged(&cfg)
-		m.Kill()
-		start(t, cfg)
-		time.Sleep(10 * time.Second)
-		log.want(t, 1, "master is down", "connection refused")
-		m.SetRole("slave")
-		m.RestartWithData()
-		time.Sleep(10 * time.Second)
-		log.want(t, 1, "master is refused", "is a replica, not a master")
-		m.Password("secret")
-		m.RestartWithData()
-		time.Sleep(10 * time.Second)
-		log.want(t, 1, "master is refused", "NOAUTH")
-		m.Kill()
-		time.Sleep(10 * time.Second)
-		log.want(t, 2, "master is down", "connection refused")
-		log.want(t, 2, "master is refused")
-	})
-}
-
-// TestNoSecretInErrors: a server that does not know a command repeats its arguments, and those of AUTH
-// are a password. Neither an answer has it, nor the log, nor what a probe finds.
-func TestNoSecretInErrors(t *testing.T) {
-	const echo = redis.Error("ERR unknown command 'AUTH', with args beginning with: 'locks' 's3cret' ")
-	refusing := func(why error) *redis.Pool {
-		return &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, why }}
-	}
-	silent := func(t *testing.T, cfg Config) {
-		log := logged(&cfg)
-		n := start(t, cfg)
-		n.Subscribe("a", new(recorder))
-		for _, cmd := range []*script.Command{script.Inspect("k"), script.NewOwner("k", "me:1").Acquire(lease, 1)} {
-			why := fmt.Sprint(n.Error(sendAndWait(n, cmd).Why()))
-			check.That(t, !strings.Contains(why, "s3cret"), "the answer has the password: %s", why)
-		}
-		time.Sleep(time.Minute)
-		log.want(t, 0, "s3cret")
-	}
-	for _, to := range []string{"INFO server", "CLIENT INFO", "EVAL", "SUBSCRIBE"} {
-		subtest(t, to, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			cfg.Pool = withReply(cfg.Pool, to, echo)
-			silent(t, cfg)
-		})
-	}
-	for name, why := range map[string]error{"dialing": echo, "in the words of a user's pool": fmt.Errorf("connect: %w", echo)} {
-		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			cfg.Pool = refusing(why)
-			silent(t, cfg)
-			facts := probed(t.Context(), cfg)
-			all := fmt.Sprintf("%+v", facts)
-			check.That(t, !strings.Contains(all, "s3cret"), "what a probe found has the password: %s", all)
-		})
-	}
 }

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -8,11 +8,13 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"example.com/redlock/internal/awake"
 )
 
 const (
 	// tcpTimeout is how long one address may take to connect: less than until TCP would try again by itself.
-	tcpTimeout = firstPatience * 3 / 4
+	tcpTimeout = FirstPatience * 3 / 4
 
 	// headStart is how long an address has before the next one of the same name is tried as well. It may drop whatever
 	// comes, as IPv6 often does where it leads nowhere. It is shorter than any Config.Timeout by default, so that
@@ -99,8 +101,8 @@ func inOrder(found []netip.Addr, port string) (addresses []string) {
 func connect(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	limit := afterAwake(tcpTimeout, func() { cancel(errUnreached) })
-	defer limit.stop()
+	limit := awake.After(tcpTimeout, func() { cancel(errUnreached) })
+	defer limit.Stop()
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil && context.Cause(ctx) == errUnreached {
 		err = errUnreached

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"crypto/tls"
@@ -21,19 +21,15 @@ import (
 
 // Reasons why a master did not answer, or is not used.
 var (
-	errConnecting = errors.New("not connected yet")
-	errUnreached  = fmt.Errorf("%w", ErrTimeout) // not even by TCP
 	ErrTimeout    = errors.New("no answer in time")
 	ErrBehind     = errors.New("is too slow for all that it is asked")
 	ErrReplica    = errors.New("is a replica, not a master")
 	ErrSameServer = errors.New("is the same server")
-	ErrClosed     = errors.New("closed")
-	errPromoted   = errors.New("was a replica since")
-	errTold       = errors.New("says what it is only now")
-	errReply      = errors.New("sends what is no reply to any of our commands")
+	ErrReply      = errors.New("sends what is no reply to any of our commands")
 	errSentinel   = errors.New("is a Sentinel, not a master")
 	errCluster    = errors.New("is a node of a cluster, not a master by itself")
 
+	errUnreached    = fmt.Errorf("%w", ErrTimeout) // not even by TCP
 	errHungUp       = errors.New("connection closed by the master")
 	errHungUpFirst  = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
 	errPlainPort    = errors.New("answers without TLS (a plain port? use redis://)")
@@ -116,9 +112,6 @@ func (e *Error) Error() string { return e.Node + ": " + quote.Text(e.Err.Error()
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Error wraps err in an [*Error] that names the master.
-func (n *Node) Error(err error) error { return &Error{Node: n.cfg.Name, Err: err} }
-
 // Kind returns the reason in err, with the master it names, but without what changes while the
 // reason stays: the time that is left, say, or the present time in an error about a certificate.
 // Errors of the same kind need to be logged only once.
@@ -164,18 +157,13 @@ func normalize(err error) error {
 	return err
 }
 
-// normalize is normalize for a master that may have told its time before, on a port like this one.
-func (n *Node) normalize(err error) error {
-	if err = normalize(err); errors.Is(err, errHungUpFirst) && n.lastTime.Load() != nil {
+// normalize is normalize without the address of the server, which an [*Error] tells anyway. It may have answered before,
+// on a port like this one.
+func (s *Server) normalize(err error) error {
+	if err = normalize(err); errors.Is(err, errHungUpFirst) && s.greeted.Load() {
 		return errHungUp
 	}
-	return err
-}
-
-// withoutName takes the address out of err if it is the name of the master, which an [*Error]
-// tells anyway.
-func (n *Node) withoutName(err error) error {
-	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Addr != nil && dial.Addr.String() == n.cfg.Name {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Addr != nil && dial.Addr.String() == s.Name {
 		return dial.Err
 	}
 	return err
@@ -209,7 +197,7 @@ var conditions = []condition{
 	{"`OOM`", true, "memory", "memory: a key that expires may free enough", replied("OOM")},
 	{"`MISCONF`", true, "persistence", "disk: see the master's log", replied("MISCONF")},
 	{"`NOREPLICAS`", true, "min-replicas", "min-replicas-to-write 0: locks need no replicas", replied("NOREPLICAS")},
-	{"`NOSCRIPT`", true, "trial", "time: the next connection loads the scripts. If it stays, find who sends SCRIPT FLUSH", noScript},
+	{"`NOSCRIPT`", true, "trial", "time: the next connection loads the scripts. If it stays, find who sends SCRIPT FLUSH", NoScript},
 	{"`READONLY`", true, "role", "promote it, or use its master's address", replied("READONLY")},
 	{"`MASTERDOWN`", true, "role", "promote it, or use its master's address", replied("MASTERDOWN")},
 	{"`CLUSTERDOWN`", true, "cluster", "use plain masters instead of a cluster", replied("CLUSTERDOWN")},
@@ -223,7 +211,7 @@ var conditions = []condition{
 	{"no answer in time", true, "reachable", "see whether it hangs, whether packets arrive, and whether a rediss:// URL points to a port without TLS, which may never answer", among(ErrTimeout)},
 	{"is too slow for all that it is asked", true, "reachable", "see what keeps it, or the network to it, busy", among(ErrBehind)},
 	{"connection closed by the master", true, "reachable", "see the master's log", among(errHungUp)},
-	{"sends what is no reply to any of our commands", true, "reachable", "see what answers there, and correct the address", among(errReply)},
+	{"sends what is no reply to any of our commands", true, "reachable", "see what answers there, and correct the address", among(ErrReply)},
 	{"connection refused, no such host", true, "reachable", "start it, or correct the address", func(err error) bool {
 		return has[*net.DNSError](err) || errors.Is(err, syscall.ECONNREFUSED)
 	}},
@@ -266,8 +254,8 @@ func conditionOf(err error) condition {
 // waits.
 func Heals(err error) bool { return conditionOf(err).heals }
 
-// isRefusal reports whether the master is there, but either side refused the connection.
-func isRefusal(err error) bool {
+// IsRefusal reports whether the master is there, but either side refused the connection.
+func IsRefusal(err error) bool {
 	return !Heals(err) || errors.Is(err, ErrReplica) || errors.Is(err, ErrSameServer)
 }
 
@@ -304,15 +292,15 @@ func replied(beginnings ...string) func(error) bool {
 // Resends reports whether a release that a master answered with err is sent there again.
 func Resends(err error) bool {
 	reply, ok := errors.AsType[redis.Error](err)
-	return ok && cannotServe(reply)
+	return ok && CannotServe(reply)
 }
 
-// noScript reports whether a master has lost its scripts: by SCRIPT FLUSH, say.
-var noScript = replied("NOSCRIPT")
+// NoScript reports whether a master has lost its scripts: by SCRIPT FLUSH, say.
+var NoScript = replied("NOSCRIPT")
 
-// cannotServe reports whether a master that replies err can serve no lock at all just now. Its
+// CannotServe reports whether a master that replies err can serve no lock at all just now. Its
 // connection is then given up, and the master is tried until it recovers.
-func cannotServe(err redis.Error) bool {
+func CannotServe(err redis.Error) bool {
 	code, _, _ := strings.Cut(string(script.Said(err)), " ")
 	return slices.Contains([]string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "NOSCRIPT", "READONLY"}, code)
 }
@@ -333,5 +321,5 @@ func toMend(err error) condition {
 	return conditionOf(err)
 }
 
-// denied reports whether the user may not do what was asked.
-func denied(err error) bool { return About(err) == "permissions" }
+// Denied reports whether the user may not do what was asked.
+func Denied(err error) bool { return About(err) == "permissions" }

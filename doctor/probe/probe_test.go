@@ -1,4 +1,4 @@
-package node
+package probe
 
 import (
 	"bytes"
@@ -15,28 +15,100 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+	"go.uber.org/goleak"
 
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
-// probed probes the master of cfg as doctor does.
-func probed(ctx context.Context, cfg Config) Facts {
-	return Probe(ctx, Examination{Name: cfg.Name, Pool: cfg.Pool, Guard: lease, Patience: timeout, Scratch: "scratch"})
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	timeout = 500 * time.Millisecond
+	lease   = 30 * time.Second
+)
+
+// client writes a client in full.
+var client = check.Client
+
+// bubble runs f in a synctest bubble, with a master and a pool for it.
+func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, *redis.Pool)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 1)
+		f(t, fleet.Master(0), fleet.Pools()[0])
+	})
+}
+
+// subtest runs f as a subtest, in a bubble.
+func subtest(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, *redis.Pool)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, f) })
+}
+
+// probed probes a master as doctor does.
+func probed(ctx context.Context, pool *redis.Pool) Facts {
+	return Run(ctx, Examination{Name: "m1", Pool: pool, Guard: lease, Patience: timeout, Scratch: "scratch"})
+}
+
+// wholeConn is a connection with all that redigo's own have.
+type wholeConn interface {
+	redis.ConnWithTimeout
+	redis.ConnWithContext
+}
+
+// bentConn is a connection on which commands that begin so are answered with reply instead.
+type bentConn struct {
+	wholeConn
+	begin string
+	reply any
+	owed  []bool // of each answer that is to come: it is bent
+}
+
+func (c *bentConn) Send(name string, args ...any) error {
+	words := fmt.Sprintln(append([]any{name}, args...)...)
+	c.owed = append(c.owed, strings.HasPrefix(words, c.begin))
+	return c.wholeConn.Send(name, args...)
+}
+
+func (c *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
+	reply, err := c.wholeConn.ReceiveWithTimeout(d)
+	bent := len(c.owed) > 0 && c.owed[0] // a message answers none
+	c.owed = c.owed[min(1, len(c.owed)):]
+	refusal, refused := c.reply.(redis.Error)
+	switch {
+	case !bent:
+		return reply, err
+	case refused:
+		return nil, refusal
+	}
+	return c.reply, nil
+}
+
+// bent makes a pool like p, where commands that begin so are answered with reply instead.
+func bent(p *redis.Pool, begin string, reply any) *redis.Pool {
+	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		c, err := p.DialContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return &bentConn{wholeConn: c.(wholeConn), begin: begin, reply: reply}, nil
+	}}
 }
 
 // TestProbe: what a healthy master tells, and that nothing is left of the scratch name.
 func TestProbe(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, pool *redis.Pool) {
 		m.Delay(time.Millisecond)
 		m.Set("other", "value")
 		start := time.Now()
-		f := probed(t.Context(), cfg)
+		f := probed(t.Context(), pool)
 		if f.Err != nil || !f.Reached || f.Channel != nil || len(f.Denials)+len(f.Trials) > 0 {
-			t.Fatalf("Probe = %+v", f)
+			t.Fatalf("Run = %+v", f)
 		}
-		check.That(t, f.Info["run_id"] != "" && f.Settings["maxmemory-policy"] == "noeviction" && f.Guard == 0 && !f.Promoted, "Probe = %+v", f)
+		check.That(t, f.Info["run_id"] != "" && f.Settings["maxmemory-policy"] == "noeviction" && f.Guard == 0 && !f.Promoted, "Run = %+v", f)
 		if len(f.Trips) != manyTrips || f.Trips[0] != 2*time.Millisecond || len(f.Scripts) != manyTrips || f.Sample.Scanned != 1 {
 			t.Errorf("trips %v, scripts %v, sample %+v", f.Trips, f.Scripts, f.Sample)
 		}
@@ -45,8 +117,8 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// TestProbeOfATroubledMaster: the error says what it is, in bounded time.
-func TestProbeOfATroubledMaster(t *testing.T) {
+// TestTroubledMaster: the error says what it is, in bounded time.
+func TestTroubledMaster(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		do      func(*redlocktest.Master)
@@ -62,14 +134,14 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 		{"loading", func(m *redlocktest.Master) { m.Refuse("LOADING Redis is loading") }, "LOADING", "reachable", true},
 		{"disk", func(m *redlocktest.Master) { m.Refuse("MISCONF Errors writing to the AOF file") }, "MISCONF", "persistence", true},
 	} {
-		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, pool *redis.Pool) {
 			tt.do(m)
 			start := time.Now()
-			f := probed(t.Context(), cfg)
-			if !contains(f.Err, tt.text) || About(f.Err) != tt.about || f.Reached != tt.reached {
-				t.Errorf("Err = %v about %q, reached %v; want %q about %q, reached %v", f.Err, About(f.Err), f.Reached, tt.text, tt.about, tt.reached)
+			f := probed(t.Context(), pool)
+			if f.Err == nil || !strings.Contains(f.Err.Error(), tt.text) || server.About(f.Err) != tt.about || f.Reached != tt.reached {
+				t.Errorf("Err = %v about %q, reached %v; want %q about %q, reached %v", f.Err, server.About(f.Err), f.Reached, tt.text, tt.about, tt.reached)
 			}
-			check.AtMost(t, time.Since(start), firstPatience, "it took")
+			check.AtMost(t, time.Since(start), server.FirstPatience, "it took")
 		})
 	}
 }
@@ -91,29 +163,29 @@ func (c *bombConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestProbeOfABomb: what a master sends to a connection of a user's pool, which checks nothing, does not end the process,
+// TestBomb: what a master sends to a connection of a user's pool, which checks nothing, does not end the process,
 // neither when it is read nor when the connection is closed.
-func TestProbeOfABomb(t *testing.T) {
+func TestBomb(t *testing.T) {
 	for _, behind := range []bool{false, true} {
-		subtest(t, fmt.Sprintf("behind a message %v", behind), func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		subtest(t, fmt.Sprintf("behind a message %v", behind), func(t *testing.T, m *redlocktest.Master, pool *redis.Pool) {
+			pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
 				conn, err := m.Dial(ctx)
 				return redis.NewConn(&bombConn{conn, behind}, 0, 0), err
 			}}
-			f := probed(t.Context(), cfg)
-			if f.Err != nil || behind != (f.Channel == nil) || !behind && !errors.Is(f.Channel, errReply) {
+			f := probed(t.Context(), pool)
+			if f.Err != nil || behind != (f.Channel == nil) || !behind && !errors.Is(f.Channel, server.ErrReply) {
 				t.Errorf("Err = %v, Channel = %v", f.Err, f.Channel)
 			}
 		})
 	}
 }
 
-func TestProbeEndsWithItsContext(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+func TestEndsWithItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, pool *redis.Pool) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		f := probed(ctx, cfg)
+		f := probed(ctx, pool)
 		if f.Err != context.DeadlineExceeded || time.Since(start) != time.Second || len(f.Scripts) == 0 {
 			t.Errorf("Err = %v after %v, %d scripts; want what was known after a second", f.Err, time.Since(start), len(f.Scripts))
 		}
@@ -121,8 +193,8 @@ func TestProbeEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestProbeComparesClocks(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+func TestComparesClocks(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, pool *redis.Pool) {
 		m.Skew(time.Hour)
 		m.SetUptime(10 * time.Second)
 		m.Delay(time.Millisecond)
@@ -130,7 +202,7 @@ func TestProbeComparesClocks(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			m.Skew(time.Hour + 100*time.Millisecond)
 		}()
-		f := probed(t.Context(), cfg)
+		f := probed(t.Context(), pool)
 		c := f.Clock
 		if !c.Known || (c.Offset-time.Hour).Abs() > time.Millisecond || c.Gained < 90*time.Millisecond || c.Gained > 100*time.Millisecond || c.Lost != 0 {
 			t.Errorf("clock: %+v, want an hour ahead and 100 ms gained, less what was on the way", c)
@@ -169,20 +241,20 @@ func told(f Facts) string {
 	return strings.Join(append(all, fmt.Sprintf("locked %v, scanned %d", len(f.Scripts) > 0, f.Sample.Scanned)), ", ")
 }
 
-// TestProbeTells: what masters and pools keep from a probe is told, once, and what keys look like; it goes on to the
+// TestTells: what masters and pools keep from a probe is told, once, and what keys look like; it goes on to the
 // end, and leaves nothing of its own behind. Masters in memory have no SLOWLOG.
-func TestProbeTells(t *testing.T) {
-	replies := func(begin string, reply any) func(*redlocktest.Master, *Config) {
-		return func(_ *redlocktest.Master, cfg *Config) { cfg.Pool = withReply(cfg.Pool, begin, reply) }
+func TestTells(t *testing.T) {
+	replies := func(begin string, reply any) func(*redlocktest.Master, **redis.Pool) {
+		return func(_ *redlocktest.Master, pool **redis.Pool) { *pool = bent(*pool, begin, reply) }
 	}
 	const noCommand = redis.Error("NOPERM this user has no permissions to run the command")
 	for _, tt := range []struct {
 		name string
-		do   func(*redlocktest.Master, *Config)
+		do   func(*redlocktest.Master, **redis.Pool)
 		want string
 	}{
-		{"keys of others", func(_ *redlocktest.Master, cfg *Config) {
-			conn := cfg.Pool.Get()
+		{"keys of others", func(_ *redlocktest.Master, pool **redis.Pool) {
+			conn := (*pool).Get()
 			defer conn.Close()
 			for _, words := range [][]any{
 				{"SET", "redsync", "c2l4dGVlbiByYW5kb20gYg==", "PX", 8000},
@@ -198,29 +270,31 @@ func TestProbeTells(t *testing.T) {
 				_, _ = conn.Do(words[0].(string), words[1:]...) // otherwise it is not scanned
 			}
 		}, "unseen SLOWLOG, tokens bsm redsync, Redisson java, wrong redlock_fence:{n}, locked true, scanned 9"},
-		{"another tenant's key", func(m *redlocktest.Master, cfg *Config) {
+		{"another tenant's key", func(m *redlocktest.Master, pool **redis.Pool) {
 			m.Set("redlock_fence:{billing:7}", "17")
 			m.Set("orders:1", "text")
-			replies("TYPE redlock_fence:{billing:7}", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"))(m, cfg)
+			replies("TYPE redlock_fence:{billing:7}", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"))(m, pool)
 		}, "unseen SLOWLOG, locked true, scanned 1"},
-		{"a field that is too long", func(m *redlocktest.Master, cfg *Config) { // says nothing against the master
+		{"a field that is too long", func(m *redlocktest.Master, pool **redis.Pool) { // says nothing against the master
 			m.HSet("another program's", strings.Repeat("x", 20_000), "1")
-			cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Dial(ctx) })
+			own, _, err := server.Dialer{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Dial(ctx) }}.Pool("m1")
+			check.OK(t, err)
+			*pool = own
 		}, "unseen SCAN SLOWLOG, locked true, scanned 1"},
-		{"no GETRANGE", func(m *redlocktest.Master, cfg *Config) {
+		{"no GETRANGE", func(m *redlocktest.Master, pool **redis.Pool) {
 			m.Set("one of many", "text")
-			replies("SCAN", []any{[]byte("7"), []any{[]byte("one of many")}})(m, cfg)
-			replies("GETRANGE one", noCommand)(m, cfg)
+			replies("SCAN", []any{[]byte("7"), []any{[]byte("one of many")}})(m, pool)
+			replies("GETRANGE one", noCommand)(m, pool)
 		}, "unseen GETRANGE SLOWLOG, locked true, scanned 4"},
 		{"no PING", replies("PING", redis.Error("ERR unknown command 'PING', with args beginning with: ")), "denied +ping, unseen SLOWLOG, locked true, scanned 0"},
 		{"PING with another reply", replies("PING", []byte("HELLO")), `sends what is no reply to any of our commands: PING is answered with a string of 5 bytes, "HELLO"`},
 		{"no DEL", replies("DEL", noCommand), "denied +del, unseen SLOWLOG, locked false, scanned 0"}, // what could not be deleted is not made
-		{"a pool of one", func(_ *redlocktest.Master, cfg *Config) { cfg.Pool.MaxActive = 1 }, "unseen SLOWLOG, not subscribed: redigo: connection pool exhausted, locked true, scanned 0"},
+		{"a pool of one", func(_ *redlocktest.Master, pool **redis.Pool) { (*pool).MaxActive = 1 }, "unseen SLOWLOG, not subscribed: redigo: connection pool exhausted, locked true, scanned 0"},
 	} {
-		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			tt.do(m, &cfg)
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, pool *redis.Pool) {
+			tt.do(m, &pool)
 			before := m.Keys()
-			f := probed(t.Context(), cfg)
+			f := probed(t.Context(), pool)
 			check.Equal(t, told(f), tt.want, "what a probe tells")
 			if !f.Reached || f.Err == nil && (!f.Clock.Known || f.Clock.Over < watchClock) {
 				t.Errorf("reached %v, clock %+v", f.Reached, f.Clock)
@@ -232,7 +306,7 @@ func TestProbeTells(t *testing.T) {
 
 // TestReadings: what a master says of itself, whatever that is.
 func TestReadings(t *testing.T) {
-	info, err := readInfo([]byte("# Server\r\nrun_id:a\r\n:\r\n:x\r\n\r\nno colon\r\nrole:"))
+	info, err := server.ReadInfo([]byte("# Server\r\nrun_id:a\r\n:\r\n:x\r\n\r\nno colon\r\nrole:"))
 	check.OK(t, err)
 	check.Equal(t, fmt.Sprint(info), "map[:x role: run_id:a]", "the fields")
 	settings := new(probe).pairs([]any{[]any{[]byte("save"), bytes.Repeat([]byte("x"), 1e6)}, []any{[]byte("bind"), []byte("")}})
@@ -267,7 +341,7 @@ func TestReadings(t *testing.T) {
 // documentedRights returns what docs/operations.md has a user permitted: the rules of each line.
 func documentedRights(t *testing.T) (lines [][]string) {
 	t.Helper()
-	page, err := os.ReadFile("../docs/operations.md")
+	page, err := os.ReadFile("../../docs/operations.md")
 	check.OK(t, err)
 	for _, line := range regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindAllString(string(page), -1) {
 		isNone := func(word string) bool { return !strings.ContainsAny(word[:1], "+~&") }
@@ -347,11 +421,21 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 		p := &probe{Examination: Examination{Scratch: "scratch"}, client: client("me")}
 		conn := fleet.Pools()[0].Get()
 		defer conn.Close()
-		loadScripts(t, conn, len(loads(t)))
+		has, err := conn.Do("SCRIPT", server.Split(script.Exist)[0][1:]...)
+		check.OK(t, err)
+		loads, err := script.Missing(has)
+		check.OK(t, err)
+		for _, words := range loads {
+			_, err := conn.Do("SCRIPT", words[1:]...)
+			check.OK(t, err)
+		}
 		known := script.Traces("scratch", p.owners()...)
 		seen := map[string]bool{}
 		for _, trial := range p.trials(false) {
-			check.Equal(t, run(t, conn, trial.cmd).Outcome, trial.want, "%s", trial.what)
+			words := trial.cmd.Words(nil, false)
+			reply, err := conn.Do(words[0].(string), words[1:]...)
+			check.OK(t, err)
+			check.Equal(t, trial.cmd.Decode(reply).Outcome, trial.want, "%s", trial.what)
 			for _, key := range fleet.Master(0).Keys() {
 				seen[key] = true
 				check.That(t, slices.Contains(known, key), "%s leaves %q, which is not deleted afterwards", trial.what, key)

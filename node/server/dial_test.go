@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -182,11 +182,11 @@ func TestPoolTLS(t *testing.T) {
 		}
 		pool, _, err := Dialer{Dial: silent}.Pool("rediss://master:6379")
 		check.OK(t, err)
-		n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
+		s := at(pool)
 		begin := time.Now()
-		_, err = n.borrow(t.Context(), firstPatience)
+		_, err = s.Connect(t.Context(), FirstPatience)
 		check.That(t, err == errTLSSilent && errors.Is(err, ErrTimeout), "dial: got %v, want %v", err, errTLSSilent)
-		check.Equal(t, time.Since(begin), firstPatience, "the dial took")
+		check.Equal(t, time.Since(begin), FirstPatience, "the dial took")
 		check.Equal(t, About(err), "reachable", "what hangs may have TLS: it is told of as")
 	})
 }
@@ -265,11 +265,11 @@ func TestCertificateOfADial(t *testing.T) {
 	d := Dialer{Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		return (&tls.Dialer{Config: &tls.Config{RootCAs: trusted}}).DialContext(ctx, network, address)
 	}}
-	var w wire
-	conn, err := d.dial(context.WithValue(t.Context(), wireKey{}, &w), "tcp", secure, nil)
+	c := &Conn{server: new(Server)}
+	conn, err := d.dial(context.WithValue(t.Context(), connKey{}, c), "tcp", secure, nil)
 	check.OK(t, err)
 	defer conn.Close()
-	check.Equal(t, w.master != nil, true, "a certificate is known")
+	check.Equal(t, c.Certificates[0] != nil, true, "a certificate is known")
 }
 
 // secured returns an address that leads to another one, with TLS, and who is to be trusted for that.

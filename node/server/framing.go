@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/redlock/internal/fifo"
 	"example.com/redlock/internal/quote"
 )
 
@@ -45,14 +46,14 @@ const (
 // owed are the bounds of the replies that a connection is still to bring, in the order of its commands.
 type owed struct {
 	mu     sync.Mutex
-	bounds fifo[int]
+	bounds fifo.Queue[int]
 }
 
 // expect notes that the next command is about to be sent, and how long its reply may be.
 func (o *owed) expect(most int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.bounds.push(most)
+	o.bounds.Push(most)
 }
 
 // next returns how long the reply may be that has begun.
@@ -62,14 +63,14 @@ func (o *owed) next() int {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.bounds.len() == 0 {
+	if o.bounds.Len() == 0 {
 		return longestMessage
 	}
-	return o.bounds.pop()
+	return o.bounds.Pop()
 }
 
 func tooLong(most int) error {
-	return fmt.Errorf("%w: one of more than %d bytes is too long", errReply, most)
+	return fmt.Errorf("%w: one of more than %d bytes is too long", ErrReply, most)
 }
 
 // take takes in what was read.
@@ -93,7 +94,7 @@ func (f *framing) take(p []byte) error {
 		part, rest, ends := bytes.Cut(p, lineEnd)
 		f.line = append(f.line, part[:min(len(part), f.left+1)]...)
 		if first := f.line[:min(len(f.line), 1)]; !bytes.ContainsAny(first, ":+-$*") {
-			return fmt.Errorf("%w: a line that begins with %q", errReply, first)
+			return fmt.Errorf("%w: a line that begins with %q", ErrReply, first)
 		}
 		if len(f.line) > f.left {
 			return tooLong(f.most)
@@ -122,7 +123,7 @@ func (f *framing) takeLine() error {
 	length, err := strconv.Atoi(string(text))
 	switch {
 	case err != nil || length < -1:
-		return fmt.Errorf("%w: a length of %.20q", errReply, text)
+		return fmt.Errorf("%w: a length of %.20q", ErrReply, text)
 	case length == -1 || kind == '*' && length == 0:
 		f.end()
 	case kind == '$':
@@ -137,7 +138,7 @@ func (f *framing) takeLine() error {
 		}
 		f.left -= length * element
 		if f.lists = append(f.lists, length); len(f.lists) > deepest {
-			return fmt.Errorf("%w: more than %d lists in one another", errReply, deepest)
+			return fmt.Errorf("%w: more than %d lists in one another", ErrReply, deepest)
 		}
 	}
 	return nil
@@ -162,28 +163,28 @@ func (f *framing) cutShort() error {
 	return fmt.Errorf("%w within a reply", errHungUp)
 }
 
-// holding returns a context in which [Dialer.Pool] makes a connection for w: replies are bounded by its commands, and
+// holding returns a context in which [Dialer.Pool] makes a connection for c: replies are bounded by its commands, and
 // the certificates are noted there.
-func holding(ctx context.Context, w *wire) context.Context {
-	return context.WithValue(ctx, wireKey{}, w)
+func holding(ctx context.Context, c *Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
-type wireKey struct{}
+type connKey struct{}
 
 // newFramedConn makes a connection on which only such replies are read as some command has, and none that is
 // longer than those of the command that it answers.
 func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedConn {
-	c := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
-	if w, ok := ctx.Value(wireKey{}).(*wire); ok {
-		c.replies.owed, c.lending, w.framed = new(owed), w.lending, c
+	f := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
+	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
+		f.replies.owed, f.lending, c.framed = new(owed), &c.server.lending, f
 	}
-	return c
+	return f
 }
 
 // framedConn is a connection with a framing.
 type framedConn struct {
 	net.Conn
-	lending    *atomic.Int32 // of the node, nil: there is none
+	lending    *atomic.Int32 // of the server, nil: there is none
 	replies    framing
 	more       bool   // more is written at once
 	held       []byte // back until then

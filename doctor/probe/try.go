@@ -1,4 +1,4 @@
-package node
+package probe
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/awake"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // AllNames is the What of a Denial of Scratch where no Start was given.
@@ -92,7 +94,7 @@ func (p *probe) tryRights() error {
 	for _, r := range all {
 		commands = append(commands, r.words)
 	}
-	replies, err := p.wire.ask(commands...)
+	replies, err := p.conn.Ask(commands...)
 	if err != nil {
 		return err
 	}
@@ -109,8 +111,8 @@ func (p *probe) tryRights() error {
 // refuses reports whether a master that replies err refuses what rule would permit. It looks at the
 // command first, and then at its keys and channels.
 func refuses(err redis.Error, rule string) bool {
-	if !denied(err) {
-		return About(err) == "commands" && rule[0] == '+'
+	if !server.Denied(err) {
+		return server.About(err) == "commands" && rule[0] == '+'
 	}
 	// "… to run the 'hset' command", "… one of the keys used as arguments", "… to access a channel"
 	for _, about := range []struct {
@@ -145,7 +147,7 @@ func (p *probe) clean() {
 	for _, key := range script.Traces(p.Scratch, p.owners()...) {
 		commands = append(commands, []any{"DEL", key}) // each alone: the user may not use all of them
 	}
-	_, _ = p.wire.ask(commands...) // what stays has an expiry
+	_, _ = p.conn.Ask(commands...) // what stays has an expiry
 }
 
 const (
@@ -221,24 +223,21 @@ func (p *probe) trials(waits bool) []trial {
 func (p *probe) tryLocks(ctx context.Context) error {
 	listener, err := p.listen(ctx)
 	if err != nil {
-		p.facts.Channel = normalize(err)
+		p.facts.Channel = err
 	} else {
-		defer listener.close()
-		defer context.AfterFunc(ctx, listener.sever)()
+		defer listener.Close()
+		defer context.AfterFunc(ctx, listener.Sever)()
 	}
 	all := p.trials(err == nil)
-	replies, err := p.wire.ask(split(script.Exist)...)
-	if err == nil {
-		err = p.wire.loadScripts(replies[0])
-	}
-	if err != nil {
+	if err := p.conn.LoadScripts(p.scripts); err != nil {
 		return err
 	}
 	var calls [][]any
 	for _, t := range all {
 		calls = append(calls, t.cmd.Words(nil, false))
 	}
-	if replies, err = p.wire.ask(calls...); err != nil {
+	replies, err := p.conn.Ask(calls...)
+	if err != nil {
 		return err
 	}
 	for i, t := range all {
@@ -269,12 +268,12 @@ func (t *trial) judge(reply any) error {
 }
 
 // listen makes a connection that is subscribed to what is handed to the probe's owners.
-func (p *probe) listen(ctx context.Context) (*wire, error) {
+func (p *probe) listen(ctx context.Context) (*server.Conn, error) {
 	w, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	replies, err := w.ask(
+	replies, err := w.Ask(
 		[]any{"SUBSCRIBE", "redlock_wake:unused"},
 		[]any{"UNSUBSCRIBE", "redlock_wake:unused"},
 		[]any{"SUBSCRIBE", script.HandOffChannel(p.client)},
@@ -286,22 +285,25 @@ func (p *probe) listen(ctx context.Context) (*wire, error) {
 		}
 	}
 	if err != nil {
-		w.close()
+		w.Close()
 		return nil, err
 	}
 	return w, nil
 }
 
 // hear waits for the message of a hand-off.
-func (p *probe) hear(listener *wire) error {
-	limit := afterAwake(listener.patience, listener.sever)
-	defer limit.stop()
+func (p *probe) hear(listener *server.Conn) error {
+	limit := awake.After(listener.Patience, listener.Sever)
+	defer limit.Stop()
 	for {
-		reply, err := listener.receive()
-		if err != nil {
-			return fmt.Errorf("no message of a hand-off: %w", normalize(limit.why(err)))
+		reply, err := listener.Receive()
+		if err != nil && limit.Over() {
+			err = server.ErrTimeout
 		}
-		channel, payload, _ := message(reply)
+		if err != nil {
+			return fmt.Errorf("no message of a hand-off: %w", err)
+		}
+		channel, payload, _ := server.Message(reply)
 		if _, ok := script.Prefix("").DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
 			return nil
 		}
@@ -318,7 +320,7 @@ func (p *probe) timeScripts() (err error) {
 	acquire, release := o.Acquire(scratchLease, scratchToken).Words(nil, false), o.Release(scratchToken, 0).Words(nil, false)
 	p.facts.Scripts, err = timed(func() (time.Duration, error) {
 		sent := clock.Now()
-		_, err := p.wire.ask(acquire, release)
+		_, err := p.conn.Ask(acquire, release)
 		return clock.Since(sent), err
 	})
 	return err

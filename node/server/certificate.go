@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"crypto/tls"
@@ -12,15 +12,15 @@ func EndsSoon(c *x509.Certificate) bool {
 	return time.Until(c.NotAfter) < min(c.NotAfter.Sub(c.NotBefore)/5, 30*24*time.Hour)
 }
 
-// noting returns the configuration of one connection, which notes in w the certificates that are used.
+// noting returns the configuration of one connection, which notes in conn the certificates that are used.
 //
 // VerifyConnection gets the host that is connected to as its ServerName. crypto/tls has none there for an address, so
 // that a function which verifies the certificate would accept that of any host.
-func noting(w *wire, secure *tls.Config) *tls.Config {
+func noting(conn *Conn, secure *tls.Config) *tls.Config {
 	secure = secure.Clone()
 	verify, choose := secure.VerifyConnection, secure.GetClientCertificate
 	secure.VerifyConnection = func(s tls.ConnectionState) error {
-		w.noteMaster(s)
+		conn.noteServer(s)
 		if verify == nil {
 			return nil
 		}
@@ -40,28 +40,16 @@ func noting(w *wire, secure *tls.Config) *tls.Config {
 	secure.GetClientCertificate = func(asked *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		c, err := choose(asked)
 		if err == nil && c != nil {
-			w.own = c.Leaf
+			conn.Certificates[1] = c.Leaf
 		}
 		return c, err
 	}
 	return secure
 }
 
-// noteMaster notes the certificate of the master.
-func (w *wire) noteMaster(s tls.ConnectionState) {
+// noteServer notes the certificate of the server.
+func (c *Conn) noteServer(s tls.ConnectionState) {
 	if len(s.PeerCertificates) > 0 {
-		w.master = s.PeerCertificates[0]
-	}
-}
-
-// warnOfCertificates logs once of each certificate that it ends soon.
-func (n *Node) warnOfCertificates(w *wire) {
-	for i, c := range []*x509.Certificate{w.master, w.own} {
-		if c == nil || !EndsSoon(c) || c.NotAfter.Equal(n.ending[i]) {
-			continue
-		}
-		n.ending[i] = c.NotAfter
-		whose := [...]string{"the master", "this client"}[i]
-		n.cfg.Logger.Warn("redlock: certificate ends soon", "master", n.cfg.Name, "of", whose, "ends", c.NotAfter.UTC().Format(time.RFC3339))
+		c.Certificates[0] = s.PeerCertificates[0]
 	}
 }

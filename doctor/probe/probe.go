@@ -1,4 +1,4 @@
-package node
+package probe
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // Examination says which master to probe, and how.
@@ -49,7 +50,7 @@ type Facts struct {
 	Drops    bool              // the user default, as whom a file is replayed, lacks rights: what it may not is left out
 	Unseen   []Refusal         // commands by which the user may not look
 
-	Certificate, Own *x509.Certificate // over TLS: the master's, and that of the client; nil: there is none
+	Certificates [2]*x509.Certificate // over TLS: the master's, and that of the client; nil: there is none
 
 	Guard    time.Duration // for how long it grants no holds yet
 	Promoted bool          // it was a replica
@@ -96,7 +97,7 @@ const (
 	CleanTime = time.Second
 )
 
-// Probe examines a master, over connections of its own. It locks e.Scratch in every way that clients
+// Run examines a master, over connections of its own. It locks e.Scratch in every way that clients
 // lock a name, and deletes what that left behind; it changes nothing else.
 //
 // It takes two seconds and the time of about fifty round trips, which it shortens to fifteen where
@@ -104,11 +105,11 @@ const (
 // After the end of ctx it begins nothing more, and returns after [CleanTime] whatever the master does.
 //
 // What it could not delete, since the connection broke, goes by itself within two hours.
-func Probe(ctx context.Context, e Examination) Facts {
+func Run(ctx context.Context, e Examination) Facts {
 	p := &probe{
 		Examination: e,
 		client:      fmt.Sprintf("%08x-%04x-4000-8000-%012x", rand.Uint32(), rand.N(1<<16), rand.Uint64N(1<<48)),
-		node:        &Node{cfg: Config{Name: e.Name, Pool: e.Pool, Timeout: e.Patience, Guard: e.Guard}},
+		server:      &server.Server{Name: e.Name, Pool: e.Pool, Timeout: e.Patience},
 		facts:       Facts{Name: e.Name},
 	}
 	hosts := make(chan []netip.Addr, 1)
@@ -134,43 +135,43 @@ func (e *Examination) hosts(ctx context.Context) []netip.Addr {
 type probe struct {
 	Examination
 	client  string // that its owners belong to
-	node    *Node  // never connected: it lends what a handshake needs
-	wire    *wire
+	server  *server.Server
+	conn    *server.Conn
+	scripts any // which of them the master has
 	facts   Facts
-	samples []sample // of the master's clock
+	samples []server.Sample // of the master's clock
 }
 
 // run takes all steps, or those up to the first that fails.
 func (p *probe) run(ctx context.Context) error {
-	w, err := p.connect(ctx)
+	conn, err := p.connect(ctx)
 	if err != nil {
 		return err
 	}
-	p.wire = w
-	p.facts.Certificate, p.facts.Own = w.master, w.own
-	defer w.close()
+	p.conn, p.facts.Certificates = conn, conn.Certificates
+	defer conn.Close()
 	// A master that answers drop by drop keeps within the Patience for each.
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(CleanTime, w.sever) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(CleanTime, conn.Sever) })()
 	for _, step := range []func(context.Context) error{
-		p.identify, p.timeTrips, p.tryEverything, p.lookAtUses, p.compareClocks, p.lookAround,
+		p.greet, p.timeTrips, p.tryEverything, p.lookAtUses, p.compareClocks, p.lookAround,
 	} {
 		err := step(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		if err != nil {
-			return normalize(err)
+			return err
 		}
 	}
 	return nil
 }
 
-func (p *probe) connect(ctx context.Context) (*wire, error) {
-	w, err := p.node.borrow(ctx, max(firstPatience, p.Patience))
+func (p *probe) connect(ctx context.Context) (*server.Conn, error) {
+	conn, err := p.server.Connect(ctx, max(server.FirstPatience, p.Patience))
 	if err == nil {
-		w.patience = p.Patience
+		conn.Patience = p.Patience
 	}
-	return w, err
+	return conn, err
 }
 
 // unseen reports whether reply is a refusal, and notes the first of its kind.
@@ -195,38 +196,30 @@ var settings = []string{
 	"min-replicas-to-write", "protected-mode", "bind", "acl-pubsub-default",
 }
 
-// identify asks who the master is and how it is set up, and refuses it if a client would.
-func (p *probe) identify(context.Context) error {
-	commands := [][]any{{"PING"}, {"INFO"}}
+// greet asks who the master is and how it is set up, and refuses it if a client would.
+func (p *probe) greet(context.Context) error {
+	commands := [][]any{{"INFO"}, {"ACL", "GETUSER", "default"}}
 	for _, name := range settings {
 		commands = append(commands, []any{"CONFIG", "GET", name})
 	}
-	commands = append(commands, []any{"ACL", "GETUSER", "default"})
-	replies, err := p.wire.ask(append(commands, []any{"CLIENT", "INFO"})...)
-	if err != nil {
+	g, replies, err := p.conn.Greet(commands...)
+	if replies == nil {
 		return err
 	}
-	told := clock.Now()
-	last := len(replies) - 2
-	_, p.facts.DB = connectionOf(replies[last+1])
-	p.facts.Settings = p.pairs(replies[2:last])
-	id := identify(replies[1])
-	p.facts.Info, _ = readInfo(replies[1])
-	p.facts.Open, p.facts.Drops = defaultUser(replies[last])
-	if refusal, refused := replies[last].(redis.Error); refused && denied(refusal) {
+	info, user := replies[0], replies[1]
+	p.scripts, p.facts.DB = g.Scripts, g.DB
+	p.facts.Settings = p.pairs(replies[2:])
+	p.facts.Info, _ = server.ReadInfo(info)
+	p.facts.Open, p.facts.Drops = defaultUser(user)
+	if refusal, refused := user.(redis.Error); refused && server.Denied(refusal) {
 		p.unseen("ACL GETUSER", refusal)
 	}
-	p.unseen("INFO", replies[1])
-	refusal, refused := replies[0].(redis.Error)
-	refused = refused && cannotServe(refusal)
+	p.unseen("INFO", info)
+	_, refused := err.(redis.Error)
 	p.facts.Reached = !refused || len(p.facts.Info) > 0
-	if refused {
-		return refusal
-	}
-	p.facts.Promoted = id.promoted
-	ends, _ := p.node.guardEnd(&id, told)
-	p.facts.Guard = max(0, clock.Until(ends))
-	return id.check(replies[0])
+	p.facts.Promoted = g.Promoted
+	p.facts.Guard = max(0, clock.Until(g.Told.Add(g.GrantsIn(p.Guard, false))))
+	return err
 }
 
 // pairs reads the replies to CONFIG GET of one setting each.
@@ -234,7 +227,7 @@ func (p *probe) pairs(replies []any) map[string]string {
 	all := make(map[string]string)
 	for _, reply := range replies {
 		if pair, err := redis.ByteSlices(reply, nil); err == nil && len(pair) == 2 {
-			all[string(pair[0])] = brief(pair[1])
+			all[string(pair[0])] = server.Brief(pair[1])
 		} else {
 			p.unseen("CONFIG GET", reply)
 		}
@@ -266,13 +259,13 @@ func defaultUser(reply any) (open, lacks bool) {
 // trip makes one round trip with PING and TIME.
 func (p *probe) trip() (time.Duration, error) {
 	sent := clock.Now()
-	replies, err := p.wire.ask([]any{"PING"}, []any{"TIME"})
+	replies, err := p.conn.Ask([]any{"PING"}, []any{"TIME"})
 	if err != nil {
 		return 0, err
 	}
 	read := clock.Now()
-	if told, ok := timeOf(replies[1]); ok {
-		p.samples = append(p.samples, sample{sent, read, told})
+	if told, ok := server.TimeOf(replies[1]); ok {
+		p.samples = append(p.samples, server.Sample{Sent: sent, Read: read, Told: told})
 	}
 	return read.Sub(sent), nil
 }
@@ -303,7 +296,7 @@ func (p *probe) compareClocks(ctx context.Context) error {
 		return nil
 	}
 	select {
-	case <-time.After(clock.Until(p.samples[0].sent.Add(watchClock))):
+	case <-time.After(clock.Until(p.samples[0].Sent.Add(watchClock))):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -311,19 +304,20 @@ func (p *probe) compareClocks(ctx context.Context) error {
 	return err
 }
 
-// compare compares a master's clock with ours over several samples. See [clockCheck.add] for what is certain.
-func compare(samples []sample) ClockFacts {
+// compare compares a master's clock with ours over several samples. A gain is certain only as far as the time
+// on the way cannot explain it.
+func compare(samples []server.Sample) ClockFacts {
 	if len(samples) == 0 {
 		return ClockFacts{}
 	}
 	first, last := samples[0], samples[len(samples)-1]
-	best := slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.read.Sub(a.sent), b.read.Sub(b.sent)) })
-	wall := time.Now().Add(-clock.Since(best.read) - best.read.Sub(best.sent)/2)
-	passed := last.told.Sub(first.told)
-	most, least := last.read.Sub(first.sent), last.sent.Sub(first.read)
+	best := slices.MinFunc(samples, func(a, b server.Sample) int { return cmp.Compare(a.Read.Sub(a.Sent), b.Read.Sub(b.Sent)) })
+	wall := time.Now().Add(-clock.Since(best.Read) - best.Read.Sub(best.Sent)/2)
+	passed := last.Told.Sub(first.Told)
+	most, least := last.Read.Sub(first.Sent), last.Sent.Sub(first.Read)
 	return ClockFacts{
 		Known:  true,
-		Offset: best.told.Sub(wall),
+		Offset: best.Told.Sub(wall),
 		Over:   most,
 		Gained: max(0, passed-most),
 		Lost:   max(0, least-passed),

@@ -1,4 +1,4 @@
-package node
+package probe
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 )
 
 // Sample is what a bounded look at a master's keys found.
@@ -40,7 +41,7 @@ const (
 // lookAround looks at the log of slow commands and at some of the keys, if the user may. It comes last, since a reply
 // that is too long ends the connection.
 func (p *probe) lookAround(context.Context) error {
-	replies, err := p.wire.ask([]any{"SLOWLOG", "GET", 32})
+	replies, err := p.conn.Ask([]any{"SLOWLOG", "GET", 32})
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func (p *probe) lookAround(context.Context) error {
 		}
 	}
 	err = p.sampleKeys()
-	if errors.Is(err, errReply) {
+	if errors.Is(err, server.ErrReply) {
 		p.hidden("SCAN", errLongName)
 		return nil
 	}
@@ -77,7 +78,7 @@ func slowCommand(entry any) SlowCommand {
 func (p *probe) sampleKeys() error {
 	cursor, start := uint64(0), clock.Now()
 	for range scanTimes {
-		replies, err := p.wire.ask([]any{"SCAN", cursor, "COUNT", scanCount})
+		replies, err := p.conn.Ask([]any{"SCAN", cursor, "COUNT", scanCount})
 		if err != nil {
 			return err
 		}
@@ -104,7 +105,7 @@ func (p *probe) lookAt(keys []string) error {
 	for _, key := range keys {
 		kinds = append(kinds, []any{"TYPE", key})
 	}
-	types, err := p.wire.ask(kinds...)
+	types, err := p.conn.Ask(kinds...)
 	if err != nil {
 		return err
 	}
@@ -125,12 +126,12 @@ func (p *probe) lookAt(keys []string) error {
 			closer, names = append(closer, look, []any{"PTTL", key}), append(names, key)
 		}
 	}
-	replies, err := p.wire.ask(closer...)
+	replies, err := p.conn.Ask(closer...)
 	if err != nil {
 		return err
 	}
 	for i, key := range names {
-		if refusal, refused := replies[2*i].(redis.Error); refused && denied(refusal) {
+		if refusal, refused := replies[2*i].(redis.Error); refused && server.Denied(refusal) {
 			p.unseen("GETRANGE", refusal)
 			return nil
 		}
@@ -169,7 +170,7 @@ func looksLikeToken(value string) bool {
 
 // lookAtUses asks how clients use the master, and who they are.
 func (p *probe) lookAtUses(context.Context) error {
-	replies, err := p.wire.ask(script.LookAtUses().Words(nil, false))
+	replies, err := p.conn.Ask(script.LookAtUses().Words(nil, false))
 	if err != nil {
 		return err
 	}
@@ -180,7 +181,7 @@ func (p *probe) lookAtUses(context.Context) error {
 	for _, u := range p.facts.Uses {
 		who = append(who, script.LookUp(u.By).Words(nil, false))
 	}
-	if replies, err = p.wire.ask(who...); err != nil {
+	if replies, err = p.conn.Ask(who...); err != nil {
 		return err
 	}
 	for i, u := range p.facts.Uses {

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"cmp"
@@ -104,7 +104,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		if err != nil {
 			return nil, err
 		}
-		conn := redis.NewConn(raw, lastPatience, 0) // for AUTH and SELECT; commands have their own
+		conn := redis.NewConn(raw, LastPatience, 0) // for AUTH and SELECT; commands have their own
 		if err := logIn(ctx, conn, user, password, database); err != nil {
 			_ = conn.Close()
 			return nil, err
@@ -202,16 +202,16 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 	if err != nil {
 		return nil, err
 	}
-	w, _ := ctx.Value(wireKey{}).(*wire)
-	w = cmp.Or(w, new(wire))
+	to, _ := ctx.Value(connKey{}).(*Conn)
+	to = cmp.Or(to, new(Conn))
 	if secure == nil {
 		if conn, ok := raw.(*tls.Conn); ok { // Dial does it
-			w.noteMaster(conn.ConnectionState())
+			to.noteServer(conn.ConnectionState())
 		}
 		return newFramedConn(ctx, raw, network == "tcp"), nil
 	}
-	conn := tls.Client(raw, noting(w, secure))
-	ctx, cancel := context.WithTimeout(ctx, lastPatience)
+	conn := tls.Client(raw, noting(to, secure))
+	ctx, cancel := context.WithTimeout(ctx, LastPatience)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()

@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/check"
+	"example.com/redlock/redlocktest"
+)
+
+// TestLastWords: what a server says before it hangs up is the reason.
+func TestLastWords(t *testing.T) {
+	for _, tt := range []struct {
+		name, says, want string
+		heals            bool
+		about            string
+	}{
+		{"too many clients", "-ERR max number of clients reached\r\n", "ERR max number of clients reached", true, "max-clients"},
+		{
+			"protected mode", "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. " + strings.Repeat("In this mode … ", 50) + "\r\n",
+			"DENIED Redis is running in protected mode because", false, "protected-mode",
+		},
+		{"half a line", "-ERR max number of cl", `connection closed by the master while it said a string of 20 bytes, "ERR max number of cl"`, true, "reachable"},
+		{"half a reply", "$100\r\nabc", "connection closed by the master within a reply", true, "reachable"},
+		{"nothing", "", errHungUpFirst.Error(), true, "tls"},
+	} {
+		subtest(t, tt.name, func(t *testing.T) {
+			err := greet(t, speaking(t, func(conn net.Conn) {
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = io.WriteString(conn, tt.says)
+			}))
+			check.Says(t, err, tt.want, "Greet")
+			check.That(t, Heals(err) == tt.heals && len(err.Error()) <= 500, "Heals(%v): got %v, want %v, in few words", err, Heals(err), tt.heals)
+			check.Equal(t, About(err), tt.about, "what %v is about", err)
+		})
+	}
+}
+
+// TestNoRoomForTheScripts: a server that reads no further than its greeting does not hold up who loads its scripts.
+func TestNoRoomForTheScripts(t *testing.T) {
+	subtest(t, "", func(t *testing.T) {
+		const info = "$23\r\nrun_id:a\r\nrole:master\r\n\r\n"
+		greeted := info + info + "+id=7\r\n+PONG\r\n*2\r\n:1795717027\r\n:1\r\n" +
+			fmt.Sprintf("*%d\r\n", missing) + strings.Repeat(":0\r\n", missing)
+		err := greet(t, speaking(t, func(conn net.Conn) {
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, greeted)
+			_, _ = io.WriteString(conn, "+\r\n") // which nobody reads: it waits for the end of the connection
+		}))
+		check.Equal(t, err, ErrTimeout, "LoadScripts")
+	})
+}
+
+// TestKnownPort: a port on which the server has answered before needs no other scheme.
+func TestKnownPort(t *testing.T) {
+	subtest(t, "", func(t *testing.T) {
+		m := redlocktest.Start(t, 1).Master(0)
+		hangsUp := false
+		s := dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if hangsUp {
+				near, far := net.Pipe()
+				go func() {
+					_, _ = far.Read(make([]byte, 4096))
+					far.Close()
+				}()
+				return pipeEnd{near}, nil
+			}
+			return m.Dial(ctx)
+		})
+		check.OK(t, greet(t, s))
+		hangsUp = true
+		check.Equal(t, greet(t, s), errHungUp, "Greet")
+	})
+}
+
+// TestErrorsOfFunctionsOfTheCaller: they are passed on in their own words, whatever they match, and heal.
+func TestErrorsOfFunctionsOfTheCaller(t *testing.T) {
+	blocked := func(ctx context.Context) error {
+		<-ctx.Done()
+		return fmt.Errorf("vault: %w", ctx.Err())
+	}
+	says := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
+	for name, f := range map[string]func(context.Context) error{
+		"end of file":             says(fmt.Errorf("vault: %w", io.EOF)),
+		"deadline":                says(fmt.Errorf("vault: %w", context.DeadlineExceeded)),
+		"its certificate":         says(fmt.Errorf("vault: %w", &tls.CertificateVerificationError{Err: errors.New("x509: unknown authority")})),
+		"a refusal":               says(fmt.Errorf("vault: %w", redis.Error("NOPERM no"))),
+		"an error of package net": says(fmt.Errorf("vault: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("x")})),
+		"no answer in time":       blocked,
+	} {
+		for what, dialer := range map[string]Dialer{
+			noCredentials: {Credentials: func(ctx context.Context, _ string) (string, string, error) { return "", "", f(ctx) }},
+			noConnection:  {Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return nil, f(ctx) }},
+		} {
+			subtest(t, name+", "+what, func(t *testing.T) {
+				pool, _, err := dialer.Pool("m1")
+				check.OK(t, err)
+				defer pool.Close()
+				_, got := at(pool).Connect(t.Context(), FirstPatience)
+				if !contains(got, what) || !contains(got, "vault: ") || !Heals(got) || Remedy(got) == "" {
+					t.Errorf("Connect: got %v, which heals: %v; want what the function said, and that it does", got, Heals(got))
+				}
+				check.Equal(t, errors.Is(got, context.DeadlineExceeded) || errors.Is(got, context.Canceled), false, "%v matches the error of a context", got)
+				check.Equal(t, errors.Is(got, ErrTimeout), name == "no answer in time", "%v is a timeout", got)
+			})
+		}
+	}
+}
