@@ -11,8 +11,7 @@ import (
 
 // peer is the process that a connection leads to. It is what a node remembers of the connection before.
 type peer struct {
-	id        server.Identity
-	clientID  int64         // of the connection there, 0 if it does not say
+	id        server.Greeting
 	guardEnds clock.Instant // from then on the master grants holds
 	ended     clock.Instant // when the connection has, if it is the one before
 }
@@ -21,32 +20,28 @@ type peer struct {
 // command of the connection before runs from now on, and that the master has the scripts.
 func (n *Node) handshake(l *link) error {
 	g, _, err := l.conn.Greet()
-	l.id, l.clientID = g.Identity, g.ClientID
-	if l.id.Replica() {
-		n.replicaRun = l.id.Run
+	l.id = g
+	if g.Replica() {
+		n.replicaRun = g.Run
 	}
 	if err != nil {
 		return err
 	}
 	l.checked, l.silence, l.lastAnswer = g.Asked, n.drawSilence(), g.Told
 	l.answerTime.add(g.Told.Sub(g.Asked))
-	if err := n.cfg.Registry.add(n, l.id.Run); err != nil {
+	if err := n.cfg.Registry.add(n, g.Run); err != nil {
 		return err
 	}
 	n.warnIfRefused(g.Client)
 	var met bool
-	l.guardEnds, met = n.guardEnd(&l.id, g.Told)
+	l.guardEnds, met = n.guardEnd(&l.id.Identity, g.Told)
 	l.guarded = g.Told.Left(l.guardEnds) > 0
-	l.process = Process{Run: l.id.Run, Since: g.Told, DB: g.DB}
-	if !l.id.Promoted {
-		l.process.Since = g.Told.Add(-l.id.Uptime)
-	}
 
 	// If it is the same process, what the old connection wrote may still be in a socket buffer
 	// there. Once CLIENT KILL is answered, it has run or never will. A process that does not say which it
 	// is may be another one, where a stranger's connection has the number.
-	if n.previous.clientID != 0 && l.id.Run != "" && n.previous.id.Run == l.id.Run {
-		replies, err := l.conn.Ask(server.Split("CLIENT KILL ID " + strconv.FormatInt(n.previous.clientID, 10))...)
+	if n.previous.id.ClientID != 0 && g.Run != "" && n.previous.id.Run == g.Run {
+		replies, err := l.conn.Ask(server.Split("CLIENT KILL ID " + strconv.FormatInt(n.previous.id.ClientID, 10))...)
 		if err != nil {
 			return err
 		}

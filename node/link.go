@@ -16,7 +16,6 @@ import (
 type link struct {
 	conn *server.Conn
 	peer
-	process Process
 	guarded bool  // until it is noticed that guardEnds has passed
 	words   []any // room for a command that is written
 

@@ -142,7 +142,11 @@ func (n *Node) Process() Process {
 	if err != nil {
 		return Process{DB: -1}
 	}
-	return l.process
+	p := Process{Run: l.id.Run, Since: l.id.Told, DB: l.id.DB}
+	if !l.id.Promoted {
+		p.Since = p.Since.Add(-l.id.Uptime)
+	}
+	return p
 }
 
 // Met reports whether the master is up, or down: the first attempt to connect is over.

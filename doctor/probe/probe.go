@@ -14,6 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
 )
@@ -227,7 +228,7 @@ func (p *probe) pairs(replies []any) map[string]string {
 	all := make(map[string]string)
 	for _, reply := range replies {
 		if pair, err := redis.ByteSlices(reply, nil); err == nil && len(pair) == 2 {
-			all[string(pair[0])] = server.Brief(pair[1])
+			all[string(pair[0])] = quote.Brief(string(pair[1]), 2*quote.Most)
 		} else {
 			p.unseen("CONFIG GET", reply)
 		}

@@ -13,7 +13,6 @@ import (
 // the same Command goes to every master.
 type Command struct {
 	verb  verb
-	waits bool // an ask that enters the queue
 	first bool // see First
 	name  any  // KEYS[1]; nil: there is none
 	args  []any
@@ -33,6 +32,7 @@ type verb uint8
 const (
 	plain verb = iota // a command of Redis itself
 	acquiring
+	asking // AcquireOrRegister
 	registering
 	releasing
 	forcing
@@ -150,7 +150,7 @@ func (c *Command) Grants() bool { return verbs[c.verb].grants }
 // Registering returns what is left of an ask that must not grant: it enters its owner into the queue, as
 // [Owner.Register] does. It is nil if c is no ask of one that waits.
 func (c *Command) Registering() *Command {
-	if c.verb != acquiring || !c.waits {
+	if c.verb != asking {
 		return nil
 	}
 	r := *c

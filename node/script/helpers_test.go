@@ -23,7 +23,7 @@ func sent(c *Command) string {
 	if c == nil {
 		return "nothing"
 	}
-	verbs := [...]string{"plain", "acquire", "register", "release", "force", "renew", "enter", "leave", "raise", "inspect"}
+	verbs := [...]string{"plain", "acquire", "ask", "register", "release", "force", "renew", "enter", "leave", "raise", "inspect"}
 	return fmt.Sprintf("%s of %v: %v", verbs[c.verb], c.name, c.args)
 }
 

@@ -67,10 +67,10 @@ func (o *Owner) command(v verb) *Command {
 
 // ask begins a command by which the owner may come to have something, for lease if it is to have it now.
 // One goroutine makes these.
-func (o *Owner) ask(v verb, waits bool, lease any, proposal int64) *Command {
+func (o *Owner) ask(v verb, lease any, proposal int64) *Command {
 	c := o.command(v)
 	c.first, o.named = !o.named, true
-	c.waits, c.proposal = waits, proposal
+	c.proposal = proposal
 	c.args = append(c.args, lease, proposal)
 	return c
 }
@@ -105,7 +105,7 @@ func (c *Command) as(mode Mode) *Command {
 //
 // Cost: one script call. Source: docs/how-it-works.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
-	c := o.ask(acquiring, false, lease.Milliseconds(), proposal)
+	c := o.ask(acquiring, lease.Milliseconds(), proposal)
 	if o.Mode == Shared {
 		c.args = append(c.args, nothing) // it does not wait
 	}
@@ -118,7 +118,7 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 //
 // Cost: one script call. Source: docs/how-it-works.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
-	return o.ask(acquiring, true, lease.Milliseconds(), entry.Proposal).queues(o, entry)
+	return o.ask(asking, lease.Milliseconds(), entry.Proposal).queues(o, entry)
 }
 
 // Register enters the owner into the queue, or keeps it there, and leaves the lock alone even if
@@ -129,7 +129,7 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 //
 // Cost: one script call. Source: docs/how-it-works.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
-	return o.ask(registering, true, nothing, entry.Proposal).queues(o, entry)
+	return o.ask(registering, nothing, entry.Proposal).queues(o, entry)
 }
 
 // nothing stands for an argument that is left out, such as the token of a release that does not

@@ -30,6 +30,7 @@ var verbs = [...]struct {
 }{
 	plain:       {},
 	acquiring:   {script: acquire, grants: true, vouches: true},
+	asking:      {script: acquire, grants: true, vouches: true},
 	registering: {script: acquire, vouches: true},
 	releasing:   {script: load("release.lua"), repeats: true, guarded: 2}, // the token
 	forcing:     {script: load("force.lua"), guarded: 1},                  // the token

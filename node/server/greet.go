@@ -177,15 +177,15 @@ func ReadInfo(replies ...any) (info map[string]string, err error) {
 		}
 		for line := range bytes.Lines(text) {
 			if name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":")); ok && !bytes.HasPrefix(name, []byte("#")) {
-				info[string(name)] = Brief(value)
+				info[string(name)] = brief(value)
 			}
 		}
 	}
 	return info, err
 }
 
-// Brief returns of a value no more than somebody may want to see.
-func Brief(value []byte) string { return quote.Brief(string(value), 2*quote.Most) }
+// brief returns of a value no more than somebody may want to see.
+func brief(value []byte) string { return quote.Brief(string(value), 2*quote.Most) }
 
 // Replica reports whether the process says that it is no master.
 func (id *Identity) Replica() bool { return id.Role != "" && id.Role != "master" }
