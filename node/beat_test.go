@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -156,4 +157,24 @@ func TestChecksComeBeforeTheFirstVote(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPingWithoutPong: a master that answers PING with anything else is given up until it does not. See TestPong.
+func TestPingWithoutPong(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		var lies atomic.Bool
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			if words == "PING" && lies.Load() {
+				return "OK"
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		lies.Store(true)
+		time.Sleep(5 * time.Second)
+		got := n.Ready()
+		check.That(t, errors.Is(got, server.ErrReply) && contains(got, "PING"), "Ready: got %v, want that its PING is wrong", got)
+		lies.Store(false)
+		waitUntil(t, time.Second, n.isUp)
+	})
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -137,65 +137,6 @@ func TestConnectionsWithoutDeadlines(t *testing.T) {
 	}
 }
 
-// bareConn is a connection without redis.ConnWithContext, as wrappers from before it are.
-type bareConn struct{ redis.ConnWithTimeout }
-
-// TestConnectionsThatAreRefused: a pool, or Dial, is refused, in plain words and once, whose connections cannot be given up, or
-// are none, or come with an error. Of those that there are none is left open.
-func TestConnectionsThatAreRefused(t *testing.T) {
-	type pool = func(*redlocktest.Master, *redis.Pool) *redis.Pool
-	wrapped := func(wrap func(redis.Conn) redis.Conn) pool {
-		return func(_ *redlocktest.Master, p *redis.Pool) *redis.Pool { return withWrappedConns(p, wrap) }
-	}
-	made := func(conn redis.Conn) pool {
-		return func(*redlocktest.Master, *redis.Pool) *redis.Pool {
-			return &redis.Pool{Dial: func() (redis.Conn, error) { return conn, nil }}
-		}
-	}
-	dialed := func(dial func(context.Context, *redlocktest.Master) (net.Conn, error)) pool {
-		return func(m *redlocktest.Master, _ *redis.Pool) *redis.Pool {
-			return dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, m) })
-		}
-	}
-	bare := func(c redis.Conn) redis.Conn { return bareConn{c.(redis.ConnWithTimeout)} }
-	for name, tt := range map[string]struct {
-		pool pool
-		says string
-	}{
-		"no context": {wrapped(bare), "lack redis.ConnWithContext"},
-		"neither":    {wrapped(func(c redis.Conn) redis.Conn { return struct{ redis.Conn }{c} }), "lack redis.ConnWithContext"},
-		"no context, with logging": {wrapped(func(c redis.Conn) redis.Conn {
-			return redis.NewLoggingConn(bare(c), slog.NewLogLogger(slog.DiscardHandler, 0), "")
-		}), "lack redis.ConnWithContext"},
-		"nil":              {made(nil), "connections of its pool are nil"},
-		"a pointer to nil": {made((*bentConn)(nil)), "connections of its pool are nil"},
-		"nil from Dial": {dialed(func(context.Context, *redlocktest.Master) (net.Conn, error) {
-			return nil, nil
-		}), "no connection from Dial, and no error"},
-		"a connection and an error": {dialed(func(ctx context.Context, m *redlocktest.Master) (net.Conn, error) {
-			conn, _ := m.Dial(ctx)
-			return conn, errors.New("the proxy refuses")
-		}), "the proxy refuses"},
-		"a pointer to nil and an error": {dialed(func(context.Context, *redlocktest.Master) (net.Conn, error) {
-			return (*net.TCPConn)(nil), errors.New("nothing listens")
-		}), "nothing listens"},
-	} {
-		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			log := logged(&cfg)
-			cfg.Pool = tt.pool(m, cfg.Pool)
-			n := start(t, cfg)
-			n.Subscribe("a", new(recorder))
-			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, tt.says)
-			time.Sleep(10 * time.Second)
-			n.Close()
-			log.want(t, 1, "WARN", tt.says)
-			cfg.Pool.Close()
-			synctest.Wait()
-			check.Equal(t, m.Connections(), 0, "connections")
-		})
-	}
-}
-
 // TestASubscriptionIsNotWaitedFor: a connection for messages that is being made, beside a Dial that was left behind, keeps
 // nobody from making another one for commands.
 func TestASubscriptionIsNotWaitedFor(t *testing.T) {
@@ -309,34 +250,38 @@ func TestRefusedIsNotDown(t *testing.T) {
 	})
 }
 
-// TestNoSecretInErrors: a server that does not know a command repeats its arguments, and those of AUTH
-// are a password. Neither an answer has it, nor the log.
-func TestNoSecretInErrors(t *testing.T) {
-	const echo = redis.Error("ERR unknown command 'AUTH', with args beginning with: 'locks' 's3cret' ")
-	refusing := func(why error) *redis.Pool {
-		return &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, why }}
-	}
-	silent := func(t *testing.T, cfg Config) {
-		log := logged(&cfg)
-		n := start(t, cfg)
-		n.Subscribe("a", new(recorder))
-		for _, cmd := range []*script.Command{script.Inspect("k"), script.NewOwner("k", "me:1").Acquire(lease, 1)} {
-			why := fmt.Sprint(n.Error(sendAndWait(n, cmd).Why()))
-			check.That(t, !strings.Contains(why, "s3cret"), "the answer has the password: %s", why)
-		}
-		time.Sleep(time.Minute)
-		log.want(t, 0, "s3cret")
-	}
-	for _, to := range []string{"INFO server", "CLIENT INFO", "EVAL", "SUBSCRIBE"} {
-		subtest(t, to, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			cfg.Pool = withReply(cfg.Pool, to, echo)
-			silent(t, cfg)
-		})
-	}
-	for name, why := range map[string]error{"dialing": echo, "in the words of a user's pool": fmt.Errorf("connect: %w", echo)} {
-		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			cfg.Pool = refusing(why)
-			silent(t, cfg)
+// TestUnaskedReply: a reply that nobody asked for is not written out, however long it is.
+func TestUnaskedReply(t *testing.T) {
+	withNode(t, func(t *testing.T, _ *redlocktest.Master, n *Node) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		l := n.link
+		reply := slices.Repeat([]any{[]byte(strings.Repeat("x", 1e6))}, 100)
+		n.receiveLocked(l, nil, reply, nil)
+		check.That(t, len(l.err().Error()) <= 300, "what is said of it: %.500v", l.err())
+	})
+}
+
+// TestPanicOfAConnection: the reader survives a connection that panics, in the handshake and later.
+func TestPanicOfAConnection(t *testing.T) {
+	for _, at := range []string{"INFO server", "EVAL", "SUBSCRIBE"} {
+		subtest(t, at, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var well atomic.Bool
+			cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+				if strings.HasPrefix(words, at) && !well.Load() {
+					panic("makeslice: len out of range")
+				}
+				return nil
+			}})
+			n := start(t, cfg)
+			n.Subscribe("a", new(recorder))
+			got := sendAndWait(n, script.Inspect("k"))
+			if at != "SUBSCRIBE" && !contains(got.Err, "makeslice") {
+				t.Errorf("inspect: got %v (%v), want the reason", got.Outcome, got.Err)
+			}
+			well.Store(true)
+			waitUntil(t, time.Second, n.isUp)
+			want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 		})
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -112,5 +114,90 @@ func TestErrorsOfFunctionsOfTheCaller(t *testing.T) {
 				check.Equal(t, errors.Is(got, ErrTimeout), name == "no answer in time", "%v is a timeout", got)
 			})
 		}
+	}
+}
+
+// bareConn is a connection without redis.ConnWithContext, as wrappers from before it are.
+type bareConn struct{ redis.ConnWithTimeout }
+
+// TestConnectionsThatAreRefused: a pool, or Dial, is refused, in plain words, whose connections cannot be given up, or are none,
+// or come with an error. Of those that there are none is left open.
+func TestConnectionsThatAreRefused(t *testing.T) {
+	type pool = func(*redlocktest.Master, *redis.Pool) *redis.Pool
+	wrapped := func(wrap func(redis.Conn) redis.Conn) pool {
+		return func(_ *redlocktest.Master, p *redis.Pool) *redis.Pool {
+			return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				c, err := p.DialContext(ctx)
+				return wrap(c), err
+			}}
+		}
+	}
+	made := func(conn redis.Conn) pool {
+		return func(*redlocktest.Master, *redis.Pool) *redis.Pool {
+			return &redis.Pool{Dial: func() (redis.Conn, error) { return conn, nil }}
+		}
+	}
+	dialed := func(dial func(context.Context, *redlocktest.Master) (net.Conn, error)) pool {
+		return func(m *redlocktest.Master, _ *redis.Pool) *redis.Pool {
+			return dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, m) }).Pool
+		}
+	}
+	bare := func(c redis.Conn) redis.Conn { return bareConn{c.(redis.ConnWithTimeout)} }
+	for name, tt := range map[string]struct {
+		pool pool
+		says string
+	}{
+		"no context": {wrapped(bare), errConn.Error()},
+		"neither":    {wrapped(func(c redis.Conn) redis.Conn { return struct{ redis.Conn }{c} }), errConn.Error()},
+		"no context, with logging": {wrapped(func(c redis.Conn) redis.Conn {
+			return redis.NewLoggingConn(bare(c), slog.NewLogLogger(slog.DiscardHandler, 0), "")
+		}), errConn.Error()},
+		"nil":              {made(nil), errConn.Error()},
+		"a pointer to nil": {made((*bareConn)(nil)), errConn.Error()},
+		"nil from Dial": {dialed(func(context.Context, *redlocktest.Master) (net.Conn, error) {
+			return nil, nil
+		}), "no connection from Dial, and no error"},
+		"a connection and an error": {dialed(func(ctx context.Context, m *redlocktest.Master) (net.Conn, error) {
+			conn, _ := m.Dial(ctx)
+			return conn, errors.New("the proxy refuses")
+		}), "the proxy refuses"},
+		"a pointer to nil and an error": {dialed(func(context.Context, *redlocktest.Master) (net.Conn, error) {
+			return (*net.TCPConn)(nil), errors.New("nothing listens")
+		}), "nothing listens"},
+	} {
+		subtest(t, name, func(t *testing.T) {
+			fleet := redlocktest.Start(t, 1)
+			m := fleet.Master(0)
+			s := at(tt.pool(m, fleet.Pools()[0]))
+			_, err := s.Connect(t.Context(), FirstPatience)
+			check.Says(t, err, tt.says, "Connect")
+			s.Pool.Close()
+			synctest.Wait()
+			check.Equal(t, m.Connections(), 0, "connections")
+		})
+	}
+}
+
+// TestNoSecretInErrors: a server that does not know a command repeats its arguments, and those of AUTH are a password.
+// Nobody hears of them, whatever words a user's pool puts around.
+func TestNoSecretInErrors(t *testing.T) {
+	const echo = "ERR unknown command 'AUTH', with args beginning with: 'locks' 's3cret' "
+	subtest(t, "a reply", func(t *testing.T) {
+		s := speaking(t, func(conn net.Conn) {
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, "-"+echo+"\r\n")
+			_, _ = io.Copy(io.Discard, conn)
+		})
+		c, err := s.Connect(t.Context(), FirstPatience)
+		check.OK(t, err)
+		defer c.Close()
+		replies, err := c.Ask(Split("EVAL")...)
+		check.Equal(t, fmt.Sprint(replies, err), "[ERR unknown command 'AUTH'] <nil>", "the reply")
+	})
+	for name, why := range map[string]error{"dialing": redis.Error(echo), "in the words of a user's pool": fmt.Errorf("connect: %w", redis.Error(echo))} {
+		subtest(t, name, func(t *testing.T) {
+			_, err := at(&redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, why }}).Connect(t.Context(), FirstPatience)
+			check.Equal(t, fmt.Sprint(err), "ERR unknown command 'AUTH'", "Connect")
+		})
 	}
 }
