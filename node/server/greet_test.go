@@ -3,7 +3,9 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"net"
 	"testing"
 	"time"
 
@@ -96,27 +98,33 @@ func TestTimeOf(t *testing.T) {
 	}
 }
 
-// TestNoMaster: a Sentinel, a node of a cluster, a Redis that is too old, a replica and what is no Redis answer much as a
-// master does, and are refused by name.
+// TestNoMaster: a Sentinel, a node of a cluster, a Redis that is too old, a replica, one that cannot write to its disk and what
+// is no Redis answer much as a master does, and are refused by name.
 func TestNoMaster(t *testing.T) {
 	for _, tt := range []struct {
-		info  string
-		pong  any
-		want  error
-		about string
-		heals bool
+		info, pong string
+		want       error
+		about      string
+		heals      bool
 	}{
-		{"redis_version:7.0.15\r\nredis_mode:sentinel\r\nrun_id:a\r\n", "PONG", errSentinel, "role", false},
-		{"redis_version:6.0.16\r\nrun_id:a\r\n", "PONG", &VersionError{"6.0.16"}, "version", false},
-		{"redis_version:7.2.5\r\nredis_mode:cluster\r\nrun_id:a\r\nrole:master\r\n", "PONG", errCluster, "cluster", false},
-		{"redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nserver_mode:cluster\r\nrun_id:a\r\nrole:master\r\n", "PONG", errCluster, "cluster", false},
-		{"redis_version:7.2.5\r\nrun_id:a\r\nrole:slave\r\n", "PONG", ErrReplica, "role", true},
-		{"redis_version:7.2.5\r\nrun_id:a\r\nrole:master\r\n", "OK", fmt.Errorf("%w: PING is answered with a string of 2 bytes, \"OK\"", ErrReply), "reachable", true},
+		{"redis_version:7.0.15\nredis_mode:sentinel\nrun_id:a\n", "+PONG", errSentinel, "role", false},
+		{"redis_version:6.0.16\nrun_id:a\n", "+PONG", &VersionError{"6.0.16"}, "version", false},
+		{"redis_version:7.2.5\nredis_mode:cluster\nrun_id:a\nrole:master\n", "+PONG", errCluster, "cluster", false},
+		{"redis_version:7.2.4\nvalkey_version:8.1.0\nserver_mode:cluster\nrun_id:a\nrole:master\n", "+PONG", errCluster, "cluster", false},
+		{"redis_version:7.2.5\nrun_id:a\nrole:slave\n", "+PONG", ErrReplica, "role", true},
+		{"redis_version:7.2.5\nrun_id:a\nrole:master\n", "+OK", fmt.Errorf("%w: PING is answered with a string of 2 bytes, \"OK\"", ErrReply), "reachable", true},
+		{"redis_version:7.2.5\nrun_id:a\nrole:master\n", "-MISCONF Errors writing to the AOF file", redis.Error("MISCONF Errors writing to the AOF file"), "persistence", true},
 	} {
-		id := Identify([]byte(tt.info))
-		err := id.check(tt.pong)
-		check.Equal(t, fmt.Sprint(err), tt.want.Error(), "of %q", tt.info)
-		check.That(t, Heals(err) == tt.heals && About(err) == tt.about, "%v heals: %v, and is about %q, want %v, %q", err, Heals(err), About(err), tt.heals, tt.about)
+		subtest(t, tt.want.Error(), func(t *testing.T) {
+			err := greet(t, speaking(t, func(conn net.Conn) {
+				_, _ = conn.Read(make([]byte, 4096))
+				info := fmt.Sprintf("$%d\r\n%s\r\n", len(tt.info), tt.info)
+				_, _ = io.WriteString(conn, info+info+"+id=7\r\n"+tt.pong+"\r\n*0\r\n*0\r\n")
+				_, _ = io.Copy(io.Discard, conn)
+			}))
+			check.Equal(t, fmt.Sprint(err), tt.want.Error(), "Greet")
+			check.That(t, Heals(err) == tt.heals && About(err) == tt.about, "%v heals: %v, and is about %q, want %v, %q", err, Heals(err), About(err), tt.heals, tt.about)
+		})
 	}
 }
 
