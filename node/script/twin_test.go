@@ -53,8 +53,7 @@ type walk struct {
 	did    []string          // since everything was compared last
 	differ []string          // in what answers were not those of the twin
 
-	asks   [2][]twin.Entry // the last one of each owner that ever waited
-	sent   [2][]twin.Entry // all of them
+	asks   [2][]twin.Entry // of those who ever waited, all
 	owners twin.Owner
 	modes  map[twin.Owner]twin.Mode
 	tokens int64 // proposals begin there; all have as many digits, see before in package twin
@@ -108,19 +107,19 @@ func (w *walk) do(command string, args ...any) {
 // step does the same to both.
 func (w *walk) step() {
 	k := w.r.IntN(6) / 5 // mostly the first
-	it, now, lease := &w.locks[k], w.now(), 1+w.r.Int64N(600)
-	it.Expire(now)
+	now, lease := w.now(), 1+w.r.Int64N(600)
+	w.locks[k].Expire(now)
 	switch w.r.IntN(23) {
 	case 0, 1, 2, 3, 4:
 		e := w.waiter(k)
-		w.compare(k, w.asker(k, e).AcquireOrRegister(millis(lease), entry(e)), it.Acquire(now, w.hear, lease, e))
+		w.compare(k, w.asker(k, e).AcquireOrRegister(millis(lease), entry(e)), func(l *twin.Lock) twin.Reply { return l.Acquire(now, w.hear, lease, e) })
 	case 5:
 		e := w.waiter(k)
-		w.compare(k, w.asker(k, e).Register(entry(e)), it.Acquire(now, w.hear, 0, e))
+		w.compare(k, w.asker(k, e).Register(entry(e)), func(l *twin.Lock) twin.Reply { return l.Acquire(now, w.hear, 0, e) })
 	case 6, 7:
 		e := twin.Entry{Owner: w.somebody(k), Proposal: w.proposal(k)}
-		e.Mode = w.mode(k, e.Owner)
-		w.compare(k, w.asker(k, e).Acquire(millis(lease), e.Proposal), it.Acquire(now, w.hear, lease, e))
+		e.Mode = w.mode(e.Owner)
+		w.compare(k, w.asker(k, e).Acquire(millis(lease), e.Proposal), func(l *twin.Lock) twin.Reply { return l.Acquire(now, w.hear, lease, e) })
 	case 8, 9, 10, 11:
 		w.release(k)
 	case 12:
@@ -144,12 +143,12 @@ func (w *walk) enterOrLeave(k int, lease int64) {
 	if w.r.IntN(2) == 0 {
 		cmd, lease = a.Leave(int(count)), 0
 	}
-	w.compare(k, cmd, w.locks[k].Enter(w.now(), a.mode, a.owner, count, lease))
+	w.compare(k, cmd, func(l *twin.Lock) twin.Reply { return l.Enter(w.now(), a.mode, a.owner, count, lease) })
 }
 
 func (w *walk) raise(k int, lease int64) {
 	a, token := w.draw(k), w.near(w.locks[k].Counter, 3)
-	w.compare(k, a.Raise(millis(lease), token), w.locks[k].Raise(w.now(), a.mode, a.owner, token))
+	w.compare(k, a.Raise(millis(lease), token), func(l *twin.Lock) twin.Reply { return l.Raise(w.now(), a.mode, a.owner, token) })
 }
 
 // release is one of the commands that give back, or a force, at a guarded master or not.
@@ -164,8 +163,8 @@ func (w *walk) release(k int) {
 	if guard || yields {
 		there = twin.NoToken
 	}
-	if kind == 7 && w.mayForce(k) {
-		w.compare(k, sentTo(guard, Force(w.names[k], token)), w.locks[k].Force(w.now(), w.hear, there))
+	if kind == 7 {
+		w.compare(k, sentTo(guard, Force(w.names[k], token)), func(l *twin.Lock) twin.Reply { return l.Force(w.now(), w.hear, there) })
 		return
 	}
 	cmd := a.Release(token, since)
@@ -173,14 +172,16 @@ func (w *walk) release(k int) {
 		cmd = a.Yield(since)
 	}
 	var next twin.Entry
-	if w.room(k) && kind < 5 {
+	if kind < 5 {
 		if next = w.waiter(k); next.Owner == a.owner {
 			next = twin.Entry{}
 		} else {
 			cmd = cmd.Entering(w.asker(k, next), entry(next))
 		}
 	}
-	w.compare(k, sentTo(guard, cmd), w.locks[k].Release(w.now(), w.hear, a.mode, a.owner, there, next))
+	w.compare(k, sentTo(guard, cmd), func(l *twin.Lock) twin.Reply {
+		return l.Release(w.now(), w.hear, a.mode, a.owner, there, next)
+	})
 }
 
 // renew renews a few holds of any locks in one call.
@@ -191,13 +192,15 @@ func (w *walk) renew(lease int64) {
 	for range 1 + w.r.IntN(3) {
 		k := w.r.IntN(6) / 5
 		a, token, count := w.draw(k), w.proposal(k), 1+w.r.Int32N(4)
-		if w.mayRead(k, a.owner) && w.r.IntN(4) == 0 {
+		if w.r.IntN(4) == 0 {
 			a = w.actor(k, a.owner, twin.Shared) // a downgrade
 		}
-		holds = append(holds, Renewal{Owner: a.Owner, Count: int(count), Token: token})
-		reply := w.locks[k].Renew(now, w.hear, a.mode, a.owner, count, lease, token, heal)
-		w.told(k, reply)
-		want.Renewed = append(want.Renewed, Renewed(reply.Renewed))
+		if reply, ok := w.twin(k, func(l *twin.Lock) twin.Reply {
+			return l.Renew(now, w.hear, a.mode, a.owner, count, lease, token, heal)
+		}); ok {
+			holds = append(holds, Renewal{Owner: a.Owner, Count: int(count), Token: token})
+			want.Renewed = append(want.Renewed, Renewed(reply.Renewed))
+		}
 	}
 	w.run(sentTo(!heal, Renew(millis(lease), holds)), func(got Answer) string {
 		for i := range got.Errors {

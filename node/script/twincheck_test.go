@@ -16,11 +16,26 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// compare has the master carry out cmd, and compares its answer with that of the twin. What the
-// twin published is to be expected from then on.
-func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
-	w.told(k, want)
-	w.run(cmd, func(got Answer) string { return w.differs(got, want) })
+// compare makes the master carry out cmd, and the twin do the same, and compares the answers.
+func (w *walk) compare(k int, cmd *Command, do func(*twin.Lock) twin.Reply) {
+	if want, ok := w.twin(k, do); ok {
+		w.run(cmd, func(got Answer) string { return w.differs(got, want) })
+	}
+}
+
+// twin makes the twin of the k-th lock do something. What it published is to be expected from then on. ok is false, and
+// nothing was done, if the twin has no room for that, since it keeps of each thing a few.
+func (w *walk) twin(k int, do func(*twin.Lock) twin.Reply) (r twin.Reply, ok bool) {
+	defer func() {
+		if full, _ := recover().(string); full != "" {
+			ok = false
+		}
+	}()
+	l := w.locks[k]
+	r = do(&l)
+	w.locks[k] = l
+	w.told(k, r)
+	return r, true
 }
 
 // inspect compares what the master tells with what its twin has.

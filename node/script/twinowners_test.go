@@ -31,32 +31,12 @@ func (w *walk) stranger() twin.Owner {
 	return w.fresh([...]string{"a", "deaf", "keep"}[w.r.IntN(3)])
 }
 
-// mode is what o asks for: mostly the same, unless there is no room for one more reader.
-func (w *walk) mode(k int, o twin.Owner) twin.Mode {
-	mode := w.modes[o]
+// mode is what o asks for: mostly the same.
+func (w *walk) mode(o twin.Owner) twin.Mode {
 	if w.r.IntN(8) == 0 {
-		mode = twin.Mode(w.r.IntN(2))
+		return twin.Mode(w.r.IntN(2))
 	}
-	if mode == twin.Shared && !w.mayRead(k, o) {
-		return twin.Exclusive
-	}
-	return mode
-}
-
-// mayRead reports whether there is room for o among the readers.
-func (w *walk) mayRead(k int, o twin.Owner) bool {
-	l, others := &w.locks[k], map[twin.Owner]bool{}
-	for _, r := range l.Reading {
-		others[r.Owner] = true
-	}
-	for _, e := range l.Queue {
-		if e.Mode == twin.Shared {
-			others[e.Owner] = true
-		}
-	}
-	delete(others, 0)
-	delete(others, o)
-	return len(others) < twin.MaxReaders
+	return w.modes[o]
 }
 
 // text is an owner as the scripts know it.
@@ -87,7 +67,7 @@ type actor struct {
 // draw draws who does something, and how.
 func (w *walk) draw(k int) actor {
 	owner := w.somebody(k)
-	return w.actor(k, owner, w.mode(k, owner))
+	return w.actor(k, owner, w.mode(owner))
 }
 
 func (w *walk) actor(k int, owner twin.Owner, mode twin.Mode) actor {
@@ -136,24 +116,6 @@ func (w *walk) somebody(k int) twin.Owner {
 	return w.stranger()
 }
 
-// mayForce reports whether there is room for the marks of those who have it.
-func (w *walk) mayForce(k int) bool {
-	all := map[twin.Owner]bool{}
-	for _, o := range w.holders(k) {
-		all[o] = true
-	}
-	for _, m := range w.locks[k].Forced {
-		all[m.Owner] = true
-	}
-	delete(all, 0)
-	return len(all) <= twin.MaxForced
-}
-
-// room reports whether two more fit into the queue.
-func (w *walk) room(k int) bool {
-	return w.locks[k].Queue[twin.MaxQueue-2].Owner == 0
-}
-
 // since is when o began to wait; of one that never did it does not matter.
 func (w *walk) since(k int, o twin.Owner) int64 {
 	if i := slices.IndexFunc(w.asks[k], func(e twin.Entry) bool { return e.Owner == o }); i >= 0 {
@@ -165,35 +127,33 @@ func (w *walk) since(k int, o twin.Owner) int64 {
 // waiter returns an ask: the first of somebody new, the next of one who waits or did, or one that
 // was sent before and comes again, perhaps not quite the same.
 func (w *walk) waiter(k int) (e twin.Entry) {
-	asks, i := &w.asks[k], -1
-	switch n := w.r.IntN(10); {
-	case !w.room(k):
-		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == w.locks[k].Queue[0].Owner })
-	case n < 5 && len(*asks) > 0:
-		i = len(*asks) - 1 - w.r.IntN(min(6, len(*asks)))
-	case n < 7 && len(*asks) > 0:
-		e := w.sent[k][w.r.IntN(len(w.sent[k]))]
+	asks, n := w.asks[k], w.r.IntN(10)
+	switch {
+	case n < 5 && len(asks) > 0:
+		e = asks[len(asks)-1-w.r.IntN(min(12, len(asks)))]
+		for _, later := range asks {
+			if later.Owner == e.Owner {
+				e = later
+			}
+		}
+	case n < 7 && len(asks) > 0:
+		e = asks[w.r.IntN(len(asks))]
 		switch w.r.IntN(4) {
 		case 0:
 			e.Lease = 100 + w.r.Int64N(300)
 		case 1:
 			e.Proposal = w.proposal(k)
 		}
-		e.Mode = w.mode(k, e.Owner)
+		e.Mode = w.mode(e.Owner)
 		return e
+	default:
+		e = twin.Entry{Owner: w.stranger(), Since: 30_000 * (1 + w.r.Int64N(4))} // few stamps, so that some are equal
 	}
-	if i < 0 {
-		i = len(*asks)
-		// Few stamps, so that some are equal.
-		e := twin.Entry{Owner: w.stranger(), Since: 30_000 * (1 + w.r.Int64N(4))}
-		*asks = append(*asks, e)
-	}
-	last := &(*asks)[i]
-	last.Round++
-	last.Mode, last.Lease, last.Proposal = w.mode(k, last.Owner), 100+w.r.Int64N(300), w.proposal(k)
-	last.Polls = w.r.IntN(6) == 0
-	w.sent[k] = append(w.sent[k], *last)
-	return *last
+	e.Round++
+	e.Mode, e.Lease, e.Proposal = w.mode(e.Owner), 100+w.r.Int64N(300), w.proposal(k)
+	e.Polls = w.r.IntN(6) == 0
+	w.asks[k] = append(asks, e)
+	return e
 }
 
 // entry is an ask as the commands take it.
