@@ -27,8 +27,8 @@ func (w *walk) compare(k int, cmd *Command, do func(*twin.Lock) twin.Reply) {
 // nothing was done, if the twin has no room for that, since it keeps of each thing a few.
 func (w *walk) twin(k int, do func(*twin.Lock) twin.Reply) (r twin.Reply, ok bool) {
 	defer func() {
-		if full, _ := recover().(string); full != "" {
-			ok = false
+		if why := recover(); why != nil && !strings.HasPrefix(fmt.Sprint(why), "twin: more than ") {
+			panic(why)
 		}
 	}()
 	l := w.locks[k]
