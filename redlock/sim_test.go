@@ -412,7 +412,7 @@ func (c *caller) use(h *simHeld) {
 }
 
 // work keeps a hold for a while, mostly a short one, and sometimes longer than a lease; and writes to its
-// registers.
+// register.
 func (c *caller) work(h *simHeld) {
 	c.write(c, h)
 	most := c.think / 2

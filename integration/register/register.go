@@ -1,5 +1,5 @@
-// Package register is what locks protect: one register for each name that refuses writes with smaller
-// fencing tokens than it has seen, and one that takes every write.
+// Package register is what locks protect: a register for each name, which refuses a write whose fencing token is
+// smaller than one that it has accepted.
 //
 // [Registers] are those of a run, and record what they did with each write. A [Server] has some for processes, whose
 // [Client] asks it over HTTP.
@@ -36,9 +36,8 @@ var ErrStale = errors.New("register: the token is older than one that was accept
 // else, or the client's process was stopped.
 const timeout = 5 * time.Second
 
-// Request asks for what Do says: Reading or Writing, of the fenced register of a name, or PlainReading or
-// PlainWriting, of the other. A write is that of hold number Hold of the client process Who, whose fencing
-// token is Token. Base is what it read before.
+// Request asks to write to the register of a name if Do is Writing, and to read it otherwise. A write is that of hold
+// number Hold of the client process Who, whose fencing token is Token. Base is what it read before.
 type Request struct {
 	Do          history.Do
 	Who         string
@@ -48,7 +47,7 @@ type Request struct {
 	Base, Value int64
 }
 
-// Reply is the value that was read, and the largest token that the fenced register has accepted.
+// Reply is the value that was read, and the largest token that the register has accepted.
 type Reply struct {
 	Value, Token int64
 	Stale        bool // the write was refused
@@ -57,12 +56,12 @@ type Reply struct {
 // Registers are the registers themselves. They carry out one request at a time.
 type Registers struct {
 	record func(history.Event)
-	values map[register]Reply
+	values map[string]Reply // by name
 }
 
 // New returns registers that have record note an Accepted or Refused for each write, in the order in which they carry
 // them out.
-func New(record func(history.Event)) *Registers { return &Registers{record, map[register]Reply{}} }
+func New(record func(history.Event)) *Registers { return &Registers{record, map[string]Reply{}} }
 
 // Server keeps registers for clients.
 type Server struct {
@@ -72,12 +71,6 @@ type Server struct {
 	mu        sync.Mutex
 	registers *Registers
 	closed    bool
-}
-
-// register is the name of one of the registers.
-type register struct {
-	name  string
-	plain bool
 }
 
 // Serve answers clients that connect to l, which Close closes.
@@ -116,19 +109,18 @@ func (s *Server) answer(w http.ResponseWriter, asked *http.Request) {
 
 // Do carries out a request.
 func (rs *Registers) Do(r Request) Reply {
-	at := register{r.Name, r.Do == history.PlainWriting || r.Do == history.PlainReading}
-	reply := rs.values[at]
-	if r.Do == history.Reading || r.Do == history.PlainReading {
+	reply := rs.values[r.Name]
+	if r.Do != history.Writing {
 		return reply
 	}
 	did := history.Event{
 		What: history.Accepted, Do: r.Do, Who: r.Who, Hold: r.Hold,
 		Name: r.Name, Token: r.Token, Base: r.Base, Value: r.Value,
 	}
-	if !at.plain && r.Token < reply.Token {
+	if r.Token < reply.Token {
 		did.What, reply.Stale = history.Refused, true
 	} else {
-		rs.values[at] = Reply{Value: r.Value, Token: r.Token}
+		rs.values[r.Name] = Reply{Value: r.Value, Token: r.Token}
 	}
 	rs.record(did)
 	return reply

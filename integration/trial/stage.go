@@ -61,7 +61,6 @@ func (s *stage) perform(ctx context.Context, plan Plan) error {
 			continue
 		}
 		wg.Wait()
-		s.rec.Add(history.Event{What: history.Calm})
 		s.tell(workload.Calm)
 		wait(ctx, a.Lasts)
 		s.tell(workload.Harm)

@@ -61,7 +61,7 @@ func TestPerform(t *testing.T) {
 			Act{At: 13 * second, Kind: FlushAll, On: []string{"m2"}},
 		)
 		want := []string{
-			"fault pause 1s", "fault cut 2s", "fault busy 2s", "mended cut 3s", "mended busy 3s", "mended pause 4s", "calm 4s",
+			"fault pause 1s", "fault cut 2s", "fault busy 2s", "mended cut 3s", "mended busy 3s", "mended pause 4s",
 			"fault flushall 13s", "mended flushall 13s", "over 13s",
 		}
 		slices.Sort(told[1:3]) // two begin at once

@@ -59,13 +59,12 @@ const (
 	// Mended: the fault with that ID is over. One that takes no time is mended at once. From is when the
 	// first of the masters or clients was mended, Forgets whether a master loses what it has granted by that.
 	Mended What = "mended"
-	// Calm: no more faults until another Fault. Over: none until the end of the run.
-	Calm What = "calm"
+	// Over: there are no more faults until the end of the run.
 	Over What = "over"
 
-	// Accepted and Refused: what the register Do did with the write of hold Hold of client Who. They come
-	// from the register itself, in the order in which it carried them out. Value is what was written, Base
-	// what the writer had read before.
+	// Accepted and Refused: what the register of Name did with a write of hold Hold of client Who. They come from the
+	// register itself, in the order in which it carried them out. Value is what was written, Base what the writer had
+	// read before.
 	Accepted What = "accepted"
 	Refused  What = "refused"
 
@@ -77,24 +76,22 @@ const (
 type Do string
 
 const (
-	Lock         Do = "lock"        // waits
-	TryLock      Do = "trylock"     // does not
-	LockFor      Do = "lockfor"     // with a fixed lease
-	RLock        Do = "rlock"       // waits, to read
-	TryRLock     Do = "tryrlock"    //
-	LockAll      Do = "lockall"     // waits for several names
-	Acquire      Do = "acquire"     // waits for a permit
-	TryAcquire   Do = "tryacquire"  //
-	Enter        Do = "enter"       // again, under Hold
-	Leave        Do = "leave"       // what was entered
-	Extend       Do = "extend"      //
-	Downgrade    Do = "downgrade"   //
-	Unlock       Do = "unlock"      //
-	Writing      Do = "write"       // to the fenced register of Names[0]
-	Reading      Do = "read"        // of that
-	PlainWriting Do = "plainwrite"  // to the register of Names[0] that does not look at tokens
-	PlainReading Do = "plainread"   // of that
-	CloseClient  Do = "closeclient" //
+	Lock        Do = "lock"        // waits
+	TryLock     Do = "trylock"     // does not
+	LockFor     Do = "lockfor"     // with a fixed lease
+	RLock       Do = "rlock"       // waits, to read
+	TryRLock    Do = "tryrlock"    //
+	LockAll     Do = "lockall"     // waits for several names
+	Acquire     Do = "acquire"     // waits for a permit
+	TryAcquire  Do = "tryacquire"  //
+	Enter       Do = "enter"       // again, under Hold
+	Leave       Do = "leave"       // what was entered
+	Extend      Do = "extend"      //
+	Downgrade   Do = "downgrade"   //
+	Unlock      Do = "unlock"      //
+	Writing     Do = "write"       // to the register of Names[0]
+	Reading     Do = "read"        // of that
+	CloseClient Do = "closeclient" //
 )
 
 // Waits reports whether a call goes on until it has what it asks for or its context ends.

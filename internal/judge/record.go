@@ -18,8 +18,7 @@ type record struct {
 	keys     []string                   // that were held, sorted
 	spoke    map[string]time.Duration   // when each process told something last
 	byKey    map[string][]*history.Hold // in the order of their grants
-	refused  int                        // writes, by fenced registers
-	plain    map[string][]history.Event // Accepted of each register that looks at no tokens
+	refused  int                        // writes, by registers
 	last     history.Event
 }
 
@@ -42,7 +41,6 @@ func newRecord(h *history.History) (*record, error) {
 		audits: map[string]history.Event{},
 		spoke:  map[string]time.Duration{},
 		byKey:  map[string][]*history.Hold{},
-		plain:  map[string][]history.Event{},
 	}
 	for _, hold := range view.Holds {
 		r.byKey[hold.Key()] = append(r.byKey[hold.Key()], hold)
@@ -61,8 +59,6 @@ func newRecord(h *history.History) (*record, error) {
 			r.audits[e.Who] = e
 		case e.What == history.Refused:
 			r.refused++
-		case e.What == history.Accepted && e.Do == history.PlainWriting:
-			r.plain[e.Name] = append(r.plain[e.Name], e)
 		}
 		r.last = e
 	}

@@ -20,10 +20,9 @@ type Summary struct {
 	// longest of these without any fault.
 	Unavailable, Calm Unavailable
 
-	Refused int // writes to fenced registers
+	Refused int // writes to registers
 	Excused int // pairs of holds that nobody promised to exclude
 	Caught  int // of these, with tokens that a resource can tell apart
-	Plain   Unprotected
 }
 
 // Unavailable is a stretch in which a name was waited for and nobody had it.
@@ -39,7 +38,7 @@ func (u Unavailable) Lasted() time.Duration { return u.To - u.From }
 func (r *record) summary(excused [][2]*history.Hold) Summary {
 	s := Summary{
 		Calls: map[history.Do]int{}, Holds: map[history.Do]int{}, Faults: map[string]int{},
-		Undone: map[string]int{}, Excused: len(excused), Refused: r.refused, Plain: r.unprotected(),
+		Undone: map[string]int{}, Excused: len(excused), Refused: r.refused,
 	}
 	for _, c := range r.Calls {
 		s.Calls[c.Do]++
@@ -103,35 +102,4 @@ func Sum[K comparable](counts map[K]int) int {
 		n += count
 	}
 	return n
-}
-
-// Unprotected is what happened to the registers that look at no tokens: what nobody promised to prevent,
-// since a process may be stopped between a look at its hold and the write.
-type Unprotected struct {
-	Writes int
-	Lost   int // updates that were overwritten by one that did not know of it
-	Stale  int // of these, with a token smaller than one that was there before: a fenced register refuses it
-}
-
-// unprotected looks at each write in the order in which the register carried it out.
-func (r *record) unprotected() Unprotected {
-	var u Unprotected
-	for _, writes := range r.plain {
-		var value, largest int64
-		for _, w := range writes {
-			u.Writes++
-			var token int64
-			if h := r.Hold(w.Who, w.Hold); h != nil {
-				token = h.Token
-			}
-			if w.Base != value {
-				u.Lost++
-				if token < largest {
-					u.Stale++
-				}
-			}
-			value, largest = w.Value, max(largest, token)
-		}
-	}
-	return u
 }

@@ -95,7 +95,6 @@ func (s *Summary) write(out io.Writer) {
 	}
 	fmt.Fprintf(out, "%d pairs of holds that nobody promised to exclude, %d of them told apart by their tokens\n", s.Excused, s.Caught)
 	fmt.Fprintf(out, "%d writes refused for their tokens\n", s.Refused)
-	fmt.Fprintf(out, "%d writes without a look at tokens: %d lost an update, %d of these had an old token\n", s.Plain.Writes, s.Plain.Lost, s.Plain.Stale)
 }
 
 // list returns counts by kind, the most frequent first.

@@ -139,7 +139,7 @@ func (w wait) MarshalJSON() ([]byte, error) { return fields(w) }
 type mark struct {
 	Bar   int // index of its bar
 	At    at
-	What  string // "accepted", "refused": a write, by the fenced register; "plain", by the other; "renewed", "extended", "not extended"
+	What  string // "accepted", "refused": a write, by the register; "renewed", "extended", "not extended"
 	Value int64  // what was written
 }
 

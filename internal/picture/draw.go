@@ -182,13 +182,8 @@ func (d *drawing) marks(h *history.History) {
 		}
 	}
 	for _, e := range h.Events {
-		switch {
-		case e.What == history.Refused:
-			add(e.Who, e.Hold, at(e.At), "refused", e.Value)
-		case e.What == history.Accepted && e.Do == history.PlainWriting:
-			add(e.Who, e.Hold, at(e.At), "plain", e.Value)
-		case e.What == history.Accepted:
-			add(e.Who, e.Hold, at(e.At), "accepted", e.Value)
+		if e.What == history.Accepted || e.What == history.Refused {
+			add(e.Who, e.Hold, at(e.At), string(e.What), e.Value)
 		}
 	}
 	for _, hold := range d.view.Holds {

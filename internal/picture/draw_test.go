@@ -82,7 +82,6 @@ func busy(t *testing.T) (*history.History, []history.Violation) {
 		{At: 40 * ms, What: history.Fault, ID: 4, Fault: "clock-back", On: []string{"m3"}},
 		{At: 50 * ms, What: history.Mended, ID: 4, Forgets: true, From: 45 * ms},
 		{At: 30 * ms, What: history.Accepted, Who: "marks", Hold: 2, Do: history.Writing, Value: 5},
-		{At: 31 * ms, What: history.Accepted, Who: "marks", Hold: 1, Do: history.PlainWriting, Value: 6},
 		{At: 40 * ms, What: history.Called, Who: "marks", Call: 7, Do: history.Extend, Hold: 1},
 		{At: 41 * ms, What: history.Returned, Who: "marks", Call: 7},
 		{At: 42 * ms, What: history.Called, Who: "marks", Call: 8, Do: history.Extend, Hold: 1},

@@ -141,7 +141,7 @@ function fillLegend() {
   sign("validity that it gave back", bars.some(b => b.how === "unlocked"), ctx => { box(ctx, 4, 16, color); ctx.globalAlpha = 0.3; ctx.fillRect(20, 12, 20, 3); ctx.globalAlpha = 1; });
   sign("validity after a loss or a death", bars.some(b => b.how !== "unlocked"), ctx => { box(ctx, 4, 16, color); box(ctx, 20, 20, color, 0.28); });
   sign("held on after its validity", bars.some(b => b.end > b.until), ctx => { box(ctx, 4, 16, color); box(ctx, 20, 20, texture(ctx, "back", color)); });
-  sign("renewed or extended; a write", marked(["renewed", "extended", "accepted", "plain"]), ctx => {
+  sign("renewed or extended; a write", marked(["renewed", "extended", "accepted"]), ctx => {
     box(ctx, 4, 36, color);
     ctx.fillStyle = look.ink;
     ctx.beginPath(); ctx.moveTo(10.5, 1.5); ctx.lineTo(17.5, 1.5); ctx.lineTo(14, 6.5); ctx.fill();

@@ -44,7 +44,6 @@ function holdFacts(bar) {
   if (count("extended")) rows.push(["extended", counted(count("extended"), "time")]);
   if (count("not extended")) rows.push(["not extended", counted(count("not extended"), "time")]);
   if (count("accepted")) rows.push(["writes", counted(count("accepted"), "write")]);
-  if (count("plain")) rows.push(["unfenced", counted(count("plain"), "write")]);
   for (const m of bar.marks) if (m.what === "refused") rows.push(["write refused", `${exactly(m.at)}: the token was too old`, "odd"]);
   return { title: `${named(bar)}: ${kind}`, color: colorOf(bar.name), rows: [...rows, ...findingsOf(bar)] };
 }
