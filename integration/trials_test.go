@@ -36,7 +36,7 @@ func TestChaos(t *testing.T) {
 	}
 	cfg := trial.Config{Seed: seed, Lasts: time.Minute, Masters: 5, Clients: 5}
 	cfg.Replay = fmt.Sprintf("REDLOCK_SEED=%d go test ./integration -run '^TestChaos$' -v", seed)
-	plan := trial.NewPlan(settled(cfg))
+	plan := trial.NewPlan(cfg)
 	report, text, err := tryOut(t, cfg, plan)
 	t.Log(text)
 	if err != nil {
@@ -210,20 +210,10 @@ var rightClients = sync.OnceValues(func() (trial.Programs, error) {
 	return trial.Build(context.Background(), machine.folder, nil)
 })
 
-// settled is cfg with what all trials have in common.
-func settled(cfg trial.Config) trial.Config {
-	cfg.Lease, cfg.Callers = 3*time.Second, 4
-	return cfg
-}
-
 // tryOut runs a trial, and returns the judge's report, its text and what is wrong.
 func tryOut(t *testing.T, cfg trial.Config, plan trial.Plan) (*judge.Report, string, error) {
 	t.Helper()
-	cfg = settled(cfg)
 	cfg.Out, cfg.Title = filepath.Join(t.ArtifactDir(), fmt.Sprint("seed-", cfg.Seed)), fmt.Sprintf("%s, seed %d", t.Name(), cfg.Seed)
-	if plan.Durable == nil {
-		plan.Durable = make([]bool, cfg.Masters)
-	}
 	var err error
 	if cfg.Programs.Right == "" {
 		if cfg.Programs, err = rightClients(); err != nil {

@@ -37,7 +37,7 @@ func main() {
 }
 
 func command(ctx context.Context, args []string) error {
-	cfg := trial.Config{Lease: 3 * time.Second, Masters: 5, Callers: 4}
+	cfg := trial.Config{Masters: 5}
 	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	set.Uint64Var(&cfg.Seed, "seed", 1, "of the faults, and of what clients do")
 	minutes := set.Float64("minutes", 10, "for how long there are faults")

@@ -190,7 +190,7 @@ func kindOf(name string) kind {
 // echo is for how long after a fault that forgets another master must not forget: until what the one forgot
 // was renewed or has ended, and until clients count its votes again. They do not count those of a master
 // whose clock ran ahead for half a minute.
-func (k kind) echo(lease time.Duration) time.Duration {
+func (k kind) echo() time.Duration {
 	if k.part == clock {
 		return 35 * second
 	}

@@ -49,7 +49,7 @@ func (a Act) String() string {
 
 // Plan is what is done in a trial. It is determined by the seed and by what there is to be harmed.
 type Plan struct {
-	Durable []bool   // which masters keep all data over a restart
+	Durable []bool   // which masters keep all data over a restart; nil: none
 	Set     []string // of masters that clients begin with; nil: all
 	Acts    []Act    // in the order of time; those of kind calm are pauses between them
 }
@@ -309,7 +309,7 @@ func (p *planner) forgetful(at time.Duration, on []string) (few []string) {
 func (p *planner) goRound(at time.Duration, k kind) (acts []Act) {
 	var pause time.Duration
 	if k.restarts && p.IntN(2) == 0 {
-		pause = p.cfg.Lease + 300*time.Millisecond
+		pause = lease + 300*time.Millisecond
 	}
 	next := at
 	for _, i := range p.Perm(p.cfg.Masters) {
@@ -349,7 +349,7 @@ func (p *planner) reserve(k kind, a Act) []Act {
 	for _, name := range a.On {
 		p.free[name+string(k.part)] = max(p.free[name+string(k.part)], a.At+a.Lasts+moment)
 		if k.forgets > 0 {
-			p.echoes[name] = max(p.echoes[name], a.At+a.Lasts+k.echo(p.cfg.Lease))
+			p.echoes[name] = max(p.echoes[name], a.At+a.Lasts+k.echo())
 		}
 	}
 	return []Act{a}

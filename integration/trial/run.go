@@ -32,14 +32,18 @@ type Config struct {
 	Lasts   time.Duration // until the last fault is over; what follows takes half a minute more
 	Masters int
 	Clients int
-	Callers int // of each client
-	Lease   time.Duration
 	Only    []string // kinds of faults; none: all
 
 	Programs Programs
 	Replay   string // the command that runs this trial again
 	Out      string // folder for the history and what belongs to it
 }
+
+const (
+	lease   = 3 * time.Second        // also the longest, and the restart guard
+	callers = 4                      // of each client
+	think   = 500 * time.Millisecond // for how long a caller pauses between two visits, on average
+)
 
 // Run carries out a trial by a plan, writes its history to history.jsonl, and concludes it: see Conclude. An error
 // says that something is wrong with the trial, or that a client failed or did not end. There may be a Report
@@ -80,7 +84,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 	defer record.Close()
 	f, err := fleet.Start(ctx, fleet.Config{
 		Masters: cfg.Masters,
-		Durable: func(i int) bool { return plan.Durable[i] },
+		Durable: func(i int) bool { return plan.Durable != nil && plan.Durable[i] },
 		Clocks:  true,
 		Life:    cfg.Lasts + 10*time.Minute,
 	})
@@ -105,7 +109,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 	}
 	run := history.Run{
 		Title: cfg.Title, Seed: cfg.Seed, Began: time.Now(),
-		Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.Lease, NodeTimeout: cfg.Lease / 10,
+		Lease: lease, MaxLease: lease, Guard: lease, NodeTimeout: lease / 10,
 		Replay: cfg.Replay,
 	}
 	for _, m := range f.Masters() {
@@ -129,11 +133,11 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		}
 		c.cfg = workload.Config{
 			Register: registers.Addr(), Seed: cfg.Seed<<8 + uint64(n), Began: began,
-			Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.Lease, NodeTimeout: cfg.Lease / 10,
-			Callers: cfg.Callers, Think: think,
+			Lease: lease, MaxLease: lease, Guard: lease, NodeTimeout: lease / 10,
+			Callers: callers, Think: think,
 		}
 		if n%2 == 1 {
-			c.cfg.Keep = cfg.Lease / 3
+			c.cfg.Keep = lease / 3
 		}
 		if n%4 < 2 && cfg.Programs.Old != "" { // of those that keep locks and of others
 			c.programs.Right = cfg.Programs.Old
@@ -153,15 +157,12 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 	if err := s.perform(ctx, plan); err != nil {
 		return err
 	}
-	wait(ctx, 2*cfg.Lease+7*time.Second) // lease, guard and 2 s, in which all waits must end, and calm
+	wait(ctx, 2*lease+7*time.Second) // lease, guard and 2 s, in which all waits must end, and calm
 	if err := errors.Join(beside.All(only(s.clients, nil), func(c *slot) error { return c.now().end() })...); err != nil {
 		return err
 	}
 	return errors.Join(s.audit(), rec.Err(), carried.Err(), ctx.Err())
 }
-
-// think is for how long a caller pauses between two visits, on average.
-const think = 500 * time.Millisecond
 
 // close kills what has not ended and closes the wires.
 func (s *stage) close() {

@@ -172,7 +172,7 @@ func TestAgainAndAgain(t *testing.T) {
 const seeds = 100
 
 func planned(seed uint64, lasts time.Duration, masters int, only ...string) (Config, Plan) {
-	cfg := Config{Seed: seed, Lasts: lasts, Masters: masters, Clients: 5, Lease: 3 * time.Second, Only: only}
+	cfg := Config{Seed: seed, Lasts: lasts, Masters: masters, Clients: 5, Only: only}
 	return cfg, NewPlan(cfg)
 }
 
@@ -280,7 +280,7 @@ func TestNoMajorityForgets(t *testing.T) {
 			}
 			forgot := map[string]bool{}
 			for _, b := range plan.Acts[:i+1] {
-				if b.Kind != calm && kindOf(b.Kind).forgets > 0 && b.At+b.Lasts+cfg.Lease+time.Second > a.At {
+				if b.Kind != calm && kindOf(b.Kind).forgets > 0 && b.At+b.Lasts+lease+time.Second > a.At {
 					for _, name := range b.On {
 						forgot[name] = true
 					}
