@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strconv"
 	"testing"
 	"time"
 
@@ -94,16 +93,6 @@ func dial(t *testing.T, m *Master) redis.Conn {
 	check.OK(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
-}
-
-// number returns a number that INFO tells.
-func number(t *testing.T, m *Master, name string) int {
-	t.Helper()
-	info, err := m.Info()
-	check.OK(t, err)
-	n, err := strconv.Atoi(info[name])
-	check.OK(t, err)
-	return n
 }
 
 // runID returns which run of a server this is.

@@ -157,16 +157,7 @@ func (m *Master) ready(ctx context.Context) error {
 
 // Info returns what INFO tells of a section, or of all that it has by default.
 func (m *Master) Info(section ...any) (map[string]string, error) {
-	conn, err := m.Dial()
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	return info(conn, section...)
-}
-
-func info(conn redis.Conn, section ...any) (map[string]string, error) {
-	text, err := redis.String(conn.Do("INFO", section...))
+	text, err := redis.String(m.Do("INFO", section...))
 	told := map[string]string{}
 	for line := range strings.Lines(text) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {

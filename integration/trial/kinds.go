@@ -141,7 +141,7 @@ var kinds = []kind{
 	{name: FlushAll, part: server, forgets: history.Throughout, begin: onMasters((*fleet.Master).Flush)},
 	{
 		name: Eviction, part: server, least: second / 2, most: 2 * second, forgets: history.Throughout, draw: every(100*ms, 100*ms),
-		begin: onMasters((*fleet.Master).Evict), again: onMasters((*fleet.Master).Evict), mend: onMasters((*fleet.Master).Drain),
+		begin: onMasters((*fleet.Master).Evict), again: onMasters((*fleet.Master).Evict),
 	},
 	{
 		name: ClockAhead, part: clock, least: second / 2, most: 5 * second, forgets: history.Throughout,
