@@ -22,8 +22,6 @@ import (
 	"example.com/redlock/internal/redisserver"
 )
 
-var shots = flag.String("shots", "", "keep pictures of the pages in this `folder`")
-
 // deadline is how long a test waits for what should happen at once: these machines are busy.
 const deadline = time.Minute
 
@@ -128,25 +126,18 @@ func (p *tab) fits(name string) {
 		for _, scheme := range []string{"light", "dark"} {
 			var over int64
 			var cut []string
-			var picture []byte
 			p.do(
 				chromedp.EmulateViewport(width, 900),
 				emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
 				chromedp.Sleep(200*time.Millisecond), // for what the page draws anew
 				chromedp.Evaluate(`document.documentElement.scrollWidth - innerWidth`, &over),
 				chromedp.Evaluate(`[...document.querySelectorAll('section, section :not(.unseen)')].filter((e) => e.getClientRects().length && (e.scrollWidth > e.clientWidth + 1 && e.clientWidth || e.getBoundingClientRect().right > innerWidth)).map((e) => e.outerHTML)`, &cut),
-				chromedp.FullScreenshot(&picture, 100),
 			)
 			if over > 0 {
 				p.t.Errorf("%s on a %s: %d pixels hang over the edge", name, size, over)
 			}
 			if len(cut) > 0 {
 				p.t.Errorf("%s on a %s: cut off: %q", name, size, cut)
-			}
-			if *shots != "" {
-				if err := os.WriteFile(filepath.Join(*shots, name+"-"+size+"-"+scheme+".png"), picture, 0o666); err != nil {
-					p.t.Error(err)
-				}
 			}
 		}
 	}

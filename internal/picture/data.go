@@ -137,10 +137,9 @@ func (w wait) MarshalJSON() ([]byte, error) { return fields(w) }
 
 // mark is something that happened to a hold.
 type mark struct {
-	Bar   int // index of its bar
-	At    at
-	What  string // "accepted", "refused": a write, by the register; "renewed", "extended", "not extended"
-	Value int64  // what was written
+	Bar  int // index of its bar
+	At   at
+	What string // "accepted", "refused": a write, by the register; "renewed", "extended", "not extended"
 }
 
 func (m mark) MarshalJSON() ([]byte, error) { return fields(m) }
@@ -155,7 +154,6 @@ type fault struct {
 	Lane, Row int
 	From, To  at
 	Kind      string
-	ID        int
 	Forgets   bool
 	On        []string
 	Text      string

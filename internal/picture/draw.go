@@ -176,20 +176,20 @@ const renewal = 10 * time.Millisecond
 
 // marks draws what was done with holds: writes, as the registers saw them, renewals, and extensions.
 func (d *drawing) marks(h *history.History) {
-	add := func(who string, hold int, t at, what string, value int64) {
+	add := func(who string, hold int, t time.Duration, what string) {
 		if i, ok := d.bars[nth{who, hold}]; ok {
-			d.Marks = append(d.Marks, mark{Bar: i, At: t, What: what, Value: value})
+			d.Marks = append(d.Marks, mark{i, at(t), what})
 		}
 	}
 	for _, e := range h.Events {
 		if e.What == history.Accepted || e.What == history.Refused {
-			add(e.Who, e.Hold, at(e.At), string(e.What), e.Value)
+			add(e.Who, e.Hold, e.At, string(e.What))
 		}
 	}
 	for _, hold := range d.view.Holds {
 		for i, look := range hold.Looks[1:] {
 			if look.Until-hold.Looks[i].Until > renewal {
-				add(hold.Who, hold.Hold, at(look.At), "renewed", 0)
+				add(hold.Who, hold.Hold, look.At, "renewed")
 			}
 		}
 	}
@@ -197,9 +197,9 @@ func (d *drawing) marks(h *history.History) {
 		switch {
 		case c.Do != history.Extend || c.Result == nil:
 		case c.Result.Err == "":
-			add(c.Who, c.Hold, at(c.Returned), "extended", 0)
+			add(c.Who, c.Hold, c.Returned, "extended")
 		default:
-			add(c.Who, c.Hold, at(c.Returned), "not extended", 0)
+			add(c.Who, c.Hold, c.Returned, "not extended")
 		}
 	}
 	slices.SortStableFunc(d.Marks, func(a, b mark) int { return cmp.Compare(a.At, b.At) })
@@ -328,7 +328,7 @@ func (d *drawing) fault(f *history.Trouble) {
 		drawn = append(drawn, l)
 		d.Faults = append(d.Faults, fault{
 			Lane: l, Row: d.above[l].place(at(f.At), min(at(f.Ended), at(d.view.End))),
-			From: at(f.At), To: at(f.Ended), Kind: f.Fault, ID: f.ID, Forgets: forgets, On: on, Text: f.Text,
+			From: at(f.At), To: at(f.Ended), Kind: f.Fault, Forgets: forgets, On: on, Text: f.Text,
 		})
 	}
 }

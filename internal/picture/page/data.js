@@ -38,7 +38,7 @@ for (const lane of lanes) {
   }
 }
 
-for (const [bar, at, what, value] of list("marks")) bars[bar].marks.push({ at, what, value });
+for (const [bar, at, what] of list("marks")) bars[bar].marks.push({ at, what });
 
 const handOffs = list("handoffs").map(([from, to]) => {
   const h = { from: bars[from], to: bars[to] };
@@ -47,9 +47,9 @@ const handOffs = list("handoffs").map(([from, to]) => {
   return h;
 });
 
-const faults = list("faults").map(([lane, row, from, to, kind, id, forgets, on, text]) => {
+const faults = list("faults").map(([lane, row, from, to, kind, forgets, on, text]) => {
   const f = {
-    lane: lanes[lane], row, first: from, last: to < 0 ? end : to, mended: to >= 0, kind, id, forgets: !!forgets, on, text,
+    lane: lanes[lane], row, first: from, last: to < 0 ? end : to, mended: to >= 0, kind, forgets: !!forgets, on, text,
     family: family(kind),
   };
   f.lane.faults[row].push(f);
