@@ -228,7 +228,7 @@ func write(t *testing.T, path string, h *history.History) {
 	file, err := os.Create(path)
 	check.OK(t, err)
 	defer file.Close()
-	expect(t, "WriteTo", second(h.WriteTo(file)))
+	expect(t, "Write", h.Write(file))
 }
 
 // wanted is what callers are to be granted and told in TestSim, and how much of it each ten seeds have at least. Of each fault

@@ -107,9 +107,7 @@ func TestQueue(t *testing.T) {
 		check.OK(t, err)
 		report, err := judge.Judge(h)
 		check.OK(t, err)
-		var text bytes.Buffer
-		_, _ = report.WriteTo(&text)
-		t.Log(text.String())
+		t.Log(report)
 		for _, c := range report.Checks {
 			if c.Verdict() == judge.Failed {
 				t.Errorf("%s: %s", c.Name, c.Details())

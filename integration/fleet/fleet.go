@@ -38,15 +38,6 @@ type Fleet struct {
 	clocks  clocks
 }
 
-// Start is [Prepare] and [Engine.Start].
-func Start(ctx context.Context, cfg Config) (*Fleet, error) {
-	engine, err := Prepare()
-	if err != nil {
-		return nil, err
-	}
-	return engine.Start(ctx, cfg)
-}
-
 // Start starts the masters and returns when each answers. After an error nothing is left of them.
 //
 // Goroutines: one per master, which ends when that master answers or ctx does; Start waits.

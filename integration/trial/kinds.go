@@ -225,12 +225,12 @@ func onClients(do func(*slot) error) deed {
 // onWires does something to the wires of the clients that an act falls on, or of all if it falls on none.
 func onWires(do func(*wire.Wire, Act)) deed {
 	find := func(s *stage, a Act) (wires []*wire.Wire) {
-		clients := only(s.wires, a.On)
+		clients := only(s.clients, a.On)
 		if len(clients) == 0 {
-			clients = only(s.wires, nil)
+			clients = only(s.clients, nil)
 		}
-		for _, ways := range clients {
-			wires = append(wires, only(ways, a.On)...)
+		for _, c := range clients {
+			wires = append(wires, only(c.ways, a.On)...)
 		}
 		return wires
 	}

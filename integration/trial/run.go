@@ -82,7 +82,11 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		return err
 	}
 	defer record.Close()
-	f, err := fleet.Start(ctx, fleet.Config{
+	engine, err := fleet.Prepare()
+	if err != nil {
+		return err
+	}
+	f, err := engine.Start(ctx, fleet.Config{
 		Masters: cfg.Masters,
 		Durable: func(i int) bool { return plan.Durable != nil && plan.Durable[i] },
 		Clocks:  true,
@@ -103,7 +107,6 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		cfg:     cfg,
 		masters: map[string]*fleet.Master{},
 		clients: map[string]*slot{},
-		wires:   map[string]map[string]*wire.Wire{},
 		rec:     rec,
 		how:     kindOf,
 	}
@@ -123,7 +126,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 	defer s.close()
 	for n := 1; n <= cfg.Clients; n++ {
 		c := &slot{name: fmt.Sprint("c", n), ways: map[string]*wire.Wire{}, programs: cfg.Programs, folder: parts, rec: rec}
-		s.wires[c.name], s.clients[c.name] = c.ways, c
+		s.clients[c.name] = c
 		for _, m := range f.Masters() {
 			w, err := wire.New(m.Addr())
 			if err != nil {
@@ -170,9 +173,7 @@ func (s *stage) close() {
 		if p := c.now(); p != nil && p.gone() == nil {
 			_ = p.kill()
 		}
-	}
-	for _, wires := range s.wires {
-		for _, w := range wires {
+		for _, w := range c.ways {
 			_ = w.Close()
 		}
 	}
@@ -200,8 +201,7 @@ func merge(folder, parts string) (*history.History, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = h.WriteTo(out)
-	return h, errors.Join(err, out.Close())
+	return h, errors.Join(h.Write(out), out.Close())
 }
 
 // ReadEvents reads a file of a history, or of a part of it.
@@ -252,7 +252,7 @@ func Conclude(out io.Writer, folder string, h *history.History) (*judge.Report, 
 		return found, err
 	}
 	out = io.MultiWriter(out, report)
-	_, _ = found.WriteTo(out)
+	fmt.Fprint(out, found)
 	for _, e := range h.Events {
 		if e.What == history.Mended && e.Text != "" {
 			fmt.Fprintf(out, "\nfault %d, %s, at %v %s\n", e.ID, e.Fault, e.At, e.Text)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"example.com/redlock/integration/fleet"
-	"example.com/redlock/integration/wire"
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/beside"
 	"example.com/redlock/internal/history"
@@ -21,7 +20,6 @@ type stage struct {
 	cfg     Config
 	masters map[string]*fleet.Master
 	clients map[string]*slot
-	wires   map[string]map[string]*wire.Wire // by client and master
 	rec     *history.Recorder
 	how     func(string) kind // kindOf, except in tests
 

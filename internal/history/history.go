@@ -62,22 +62,16 @@ func Merge(parts ...[]Event) (*History, error) {
 	return nil, ErrNoRun
 }
 
-// WriteTo writes the history as Read reads it.
-func (h *History) WriteTo(out io.Writer) (int64, error) {
-	var n int64
+// Write writes the history as Read reads it.
+func (h *History) Write(out io.Writer) error {
 	buffer := bufio.NewWriter(out)
+	lines := json.NewEncoder(buffer)
 	for i := range h.Events {
-		line, err := json.Marshal(&h.Events[i])
-		if err != nil {
-			return n, err
-		}
-		wrote, err := buffer.Write(append(line, '\n'))
-		n += int64(wrote)
-		if err != nil {
-			return n, err
+		if err := lines.Encode(&h.Events[i]); err != nil {
+			return err
 		}
 	}
-	return n, buffer.Flush()
+	return buffer.Flush()
 }
 
 // Recorder writes the events of one process. Each is one Write, so that nothing is lost of what was

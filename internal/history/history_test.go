@@ -45,10 +45,7 @@ func sample() *history.History {
 func TestReadWhatWasWritten(t *testing.T) {
 	want := sample()
 	var file bytes.Buffer
-	n, err := want.WriteTo(&file)
-	if err != nil || n != int64(file.Len()) {
-		t.Fatalf("WriteTo = %d, %v; it wrote %d bytes", n, err, file.Len())
-	}
+	check.OK(t, want.Write(&file))
 	events, err := history.Read(&file)
 	check.OK(t, err)
 	got, err := history.Merge(events)

@@ -16,9 +16,9 @@ import (
 // shown is how many violations of a check are printed in full.
 const shown = 10
 
-// WriteTo writes the report for people: the verdicts, what there was, and violations with the part of the
-// history that shows each.
-func (r *Report) WriteTo(out io.Writer) (int64, error) {
+// String returns the report for people: the verdicts, what there was, and violations with the part of the history that
+// shows each.
+func (r *Report) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n", r.Run.Title)
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -40,8 +40,7 @@ func (r *Report) WriteTo(out io.Writer) (int64, error) {
 	if r.Run.Replay != "" {
 		fmt.Fprintf(&text, "\nto run it again: %s\n", r.Run.Replay)
 	}
-	n, err := io.WriteString(out, text.String())
-	return int64(n), err
+	return text.String()
 }
 
 // Tell returns a violation for people: what it is, and the part of the history that shows it, a line each.
