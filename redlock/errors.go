@@ -197,13 +197,18 @@ type setError struct {
 func (e *setError) Error() string { return fmt.Sprintf("redlock: set %q: %s", e.set, poll.Bare(e.err)) }
 func (e *setError) Unwrap() error { return e.err }
 
-// joined returns what is not nil of errs, as [errors.Join] does, and on one line.
+// joined joins what is not nil of errs as [errors.Join] does, but on one line, and says each text once.
 func joined(errs []error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(errs) == 0 {
+	var all several
+	for _, err := range errs {
+		if err != nil && !slices.ContainsFunc(all, func(e error) bool { return e.Error() == err.Error() }) {
+			all = append(all, err)
+		}
+	}
+	if len(all) == 0 {
 		return nil
 	}
-	return several(errs)
+	return all
 }
 
 // several are errors on one line.

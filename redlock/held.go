@@ -11,20 +11,20 @@ import (
 	"example.com/redlock/multilock/poll"
 )
 
-// A Hold is of an entry of a lock or, while its name moves between sets of masters, of one in each of two sets: those of
-// its window. It has the owner and the slot of the first, and the token that both sets have agreed on.
+// A Hold has one entry of a lock or, while its name moves between sets of masters, one in each of two sets: the parts of
+// its window. Its owner and its slot are those of the first entry, and both sets have agreed on its token.
 
-// newHold makes a Hold of the entries of w. When it is garbage, so that nobody can unlock them any more, they leak.
+// newHold makes a Hold of the entries of w. Once it is garbage, nobody can unlock them any more: see leaked.
 //
-// Neither an entry nor its lock refers to the Hold, nor do their contexts; otherwise it would live as
-// long as the lock is renewed.
+// Neither the entries nor their locks and contexts refer to the Hold; otherwise it would live for as long as the lock is
+// renewed.
 func newHold(w *window) *Hold {
 	h := &Hold{of: w}
 	h.leak = runtime.AddCleanup(h, leaked, w)
 	return h
 }
 
-// newPair makes one Hold of two.
+// newPair makes one Hold of those in two sets.
 func newPair(ctx context.Context, bound bool, first, second *Hold) *Hold {
 	first.leak.Stop()
 	second.leak.Stop()
@@ -34,7 +34,7 @@ func newPair(ctx context.Context, bound bool, first, second *Hold) *Hold {
 	return h
 }
 
-// about has the name of h, its owner and its token.
+// about returns what has the name of h, its owner and its token.
 func (h *Hold) about() *multilock.Hold {
 	if h.of == nil {
 		return multilock.NoHold()
@@ -42,29 +42,26 @@ func (h *Hold) about() *multilock.Hold {
 	return h.of.parts[0].hold.Load()
 }
 
-// each runs f, which is op, for all entries of h at the same time, and joins the errors. What both say is said once.
+// each runs f, which is op, for all entries of h at the same time, and joins the errors.
 func (h *Hold) each(ctx context.Context, op string, f func(*entry, context.Context) error) error {
+	if h.of == nil {
+		return errNoHold
+	}
 	one := func(e *entry) error {
 		err := f(e, ctx)
-		if err == ErrNotHeld { // a bug of the caller's, who has to know of which lock
+		if err == ErrNotHeld { // a bug of the caller, who has to know which lock
 			err = poll.Fail(op, h.Name(), err)
 		}
 		return outward(err)
 	}
-	switch {
-	case h.of == nil:
-		return errNoHold
-	case len(h.of.parts) == 1:
+	if len(h.of.parts) == 1 {
 		return one(h.of.parts[0])
 	}
-	errs := beside.All(h.of.parts, one)
-	switch first, second := errs[0], errs[1]; {
-	case first == nil:
-		return second
-	case second == nil || second.Error() == first.Error():
-		return first
+	err := joined(beside.All(h.of.parts, one))
+	if same, ok := err.(several); ok && len(same) == 1 {
+		return same[0]
 	}
-	return joined(errs)
+	return err
 }
 
 func (e *entry) extend(ctx context.Context, lease time.Duration) error {
@@ -80,41 +77,9 @@ func (e *entry) unlock(ctx context.Context) error {
 	e.unlocked.Store(true)
 	err := e.hold.Load().Unlock(ctx, e)
 	if cause := context.Cause(e.ctx.Context); err != nil && errors.Is(cause, err) {
-		return cause // so that who has that already knows it again
+		return cause // the caller may compare it with the cause of its context
 	}
 	return err
-}
-
-// take takes the locks of items, and returns one Hold for each name. With bound, the context of a Hold
-// for two items ends with ctx.
-func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) {
-	for i := range items[1:] {
-		if items[i].req.Key == items[i+1].req.Key {
-			if err := items[i].apart(items[i+1].set); err != nil {
-				return nil, err
-			}
-		}
-	}
-	for {
-		if ctx.Err() != nil { // or what the client keeps would be taken over
-			return nil, poll.Fail(items[0].op(), items[0].req.Key, poll.Ended(ctx))
-		}
-		holds := make([]*Hold, len(items))
-		if err := takeAll(ctx, items, holds, wait); err != nil {
-			return nil, err
-		}
-		all, err := join(ctx, bound, holds)
-		if err == nil {
-			return all, nil
-		}
-		giveBack(ctx, holds)
-		switch {
-		case !wait || ctx.Err() != nil || errors.Is(err, ErrClosed):
-			return nil, err
-		default:
-			pause(ctx)
-		}
-	}
 }
 
 // join makes one Hold of those that have the same name.
@@ -134,7 +99,7 @@ func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
 	}))
 }
 
-// pause lets some time pass before masters are asked anew that did not agree, or whose votes did not last.
+// pause lets some time pass before the client asks masters again that did not agree, or whose votes did not last.
 func pause(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 60*time.Millisecond)
 	defer cancel()

@@ -83,15 +83,12 @@ func (c *Client) take(ctx context.Context, name string, options []Option, wait, 
 	if err != nil {
 		return nil, err
 	}
-	first := &items[0]
-	if first.req.Permits > 0 || !c.enters(ownerOf(ctx), name) {
-		if err := c.admit(ctx, first.op(), name); err != nil {
-			return nil, err
-		}
+	if err := c.admit(ctx, items); err != nil {
+		return nil, err
 	}
 	if len(items) == 1 {
-		first.req.Wait = wait
-		return first.lock(ctx, bound)
+		items[0].req.Wait = wait
+		return items[0].lock(ctx, bound)
 	}
 	holds, err := take(ctx, items, wait, bound)
 	if err != nil {

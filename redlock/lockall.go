@@ -2,12 +2,10 @@ package redlock
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock"
-	"example.com/redlock/multilock/poll"
 )
 
 // LockAll locks several names at once, and waits until all are locked or ctx ends. The options are those of
@@ -47,11 +45,8 @@ func (c *Client) lockAll(ctx context.Context, names []string, options []Option, 
 	if err != nil {
 		return nil, err
 	}
-	owner := ownerOf(ctx)
-	if i := slices.IndexFunc(names, func(name string) bool { return !c.enters(owner, name) }); i >= 0 {
-		if err := c.admit(ctx, "lock", names[i]); err != nil {
-			return nil, err
-		}
+	if err := c.admit(ctx, items); err != nil {
+		return nil, err
 	}
 	holds, err := take(ctx, items, wait, false)
 	if err != nil {
@@ -98,29 +93,22 @@ func (h *Holds) Remaining() time.Duration { return least(h.ctx, (*multilock.Hold
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Renew".
 func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {
-	return h.each("extend", func(one *Hold) error { return one.Extend(ctx, lease) })
+	return h.each(func(one *Hold) error { return one.Extend(ctx, lease) })
 }
 
-// Unlock gives all locks back at once. The error joins those of [Hold.Unlock], each of which names its
-// lock.
+// Unlock gives all locks back at once. The error joins those of [Hold.Unlock].
 //
 // Cost: one round trip. Source: docs/how-it-works.md, "Release".
 func (h *Holds) Unlock(ctx context.Context) error {
 	ctx, cancel := h.ctx.made().unlocking(ctx)
 	defer cancel()
-	return h.each("unlock", func(one *Hold) error { return one.Unlock(ctx) })
+	return h.each(func(one *Hold) error { return one.Unlock(ctx) })
 }
 
-// each runs f on all holds at the same time and joins their errors, which name the lock.
-func (h *Holds) each(op string, f func(*Hold) error) error {
+// each runs f for all holds at the same time, and joins the errors.
+func (h *Holds) each(f func(*Hold) error) error {
 	if len(h.holds) == 0 {
 		return errNoHold
 	}
-	return joined(beside.All(h.holds, func(one *Hold) error {
-		err := f(one)
-		if err == ErrClosed {
-			err = poll.Fail(op, one.Name(), err)
-		}
-		return err
-	}))
+	return joined(beside.All(h.holds, f))
 }

@@ -175,28 +175,22 @@ func pick(ids []string, name string) (best string) {
 	return best
 }
 
-// admit lets a process take locks that was asked for op on name, or returns why it must not: others are established
-// whose terms conflict with its own. They may be known to the masters of one set alone, so it publishes its terms in
-// all, and waits for the sets of name.
-func (c *Client) admit(ctx context.Context, op, name string) error {
+// admit lets the client take the locks of items, or returns why it must not: other clients are established whose terms
+// conflict with its own. The masters of one set alone may know of them, so the client publishes its terms in all sets,
+// and waits for those of items. What the caller enters is not asked for.
+func (c *Client) admit(ctx context.Context, items []item) error {
 	if c.sets[""] != nil {
-		return nil // which asks by itself
+		return nil // its only set asks by itself
 	}
-	at := c.at(name)
-	if !slices.ContainsFunc(at, func(s *set) bool { return !s.masters.Clients.Admitted() }) {
-		return nil
-	}
-	for _, s := range at {
-		if err := s.masters.Clients.Admit(ctx, op, name); errors.As(err, new(*terms.ConflictError)) {
+	for _, it := range items {
+		if owner := ownerOf(ctx); it.req.Permits == 0 && owner != nil && it.masters.Owns(it.req.Key, owner) {
+			continue
+		}
+		if err := it.masters.Clients.Admit(ctx, it.op(), it.req.Key); errors.As(err, new(*terms.ConflictError)) {
 			return err
 		}
 	}
 	return nil
-}
-
-// enters reports whether owner, that of a caller that locks name, enters what it holds, which nobody keeps it from.
-func (c *Client) enters(owner any, name string) bool {
-	return owner != nil && !slices.ContainsFunc(c.at(name), func(s *set) bool { return !s.masters.Owns(name, owner) })
 }
 
 // all runs f for all sets at the same time, and joins the errors, each of which names its set if there are several.

@@ -13,19 +13,19 @@ import (
 	"example.com/redlock/multilock/poll"
 )
 
-// How several locks are taken, so that those who do never wait for each other in a circle.
+// How several locks are taken together, so that callers never wait for each other in a circle.
 
-// maxNames bounds the names that are locked together. Where all are taken one after the other, each
-// costs another round trip, in which those behind it are asked for again.
+// maxNames bounds the names that are locked together. If all of them are taken, each one costs another round trip, in
+// which the client asks again for those behind it.
 const maxNames = 64
 
-// item is what is to be locked in one set.
+// item is a name that is to be locked in one set.
 type item struct {
 	*set
 	req multilock.Request // without what is the caller's own
 }
 
-// op is what its errors say was done.
+// op is what errors call the attempt.
 func (it *item) op() string {
 	if it.req.Permits > 0 {
 		return "acquire"
@@ -38,8 +38,8 @@ func (it *item) lock(ctx context.Context, bound bool) (*Hold, error) {
 	return e.locked(it.masters.Lock(ctx, req))
 }
 
-// inOrder returns the items of several names: by the bytes of the names, each once. This is the order
-// in which they are taken, whoever takes them.
+// inOrder returns the items of several names, each once, in the order of their bytes. Every client takes them in this
+// order.
 func (c *Client) inOrder(ctx context.Context, names []string, options []Option) ([]item, error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	switch {
@@ -64,20 +64,26 @@ func (c *Client) inOrder(ctx context.Context, names []string, options []Option) 
 	return items, nil
 }
 
-// takeAll takes the locks of items, which are in order, that are missing in holds. After an error, all
-// are given back.
+// take takes the locks of items, which are in order, and returns one Hold for each name. After an error, all are given
+// back. With bound, the context of a Hold for two items ends with ctx.
 //
-// It is tempting to ask for one after the other. But most locks are free, and all answers come in one
-// round trip. What is granted behind a lock that is not is given back before that is waited for. So
-// whoever waits has only what comes before it in the order, and there is no circle.
-//
-// What is asked for again keeps its place in the queue.
-func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error {
-	kept := 0 // so many were held while another was waited for
+// It is tempting to ask for one after the other. But most locks are free, and then one round trip is enough for all. If
+// one is taken, take gives back the locks behind it before it waits for that one. So a waiter has only locks that come
+// before the one it waits for, and there is no circle. A lock that it asks for again keeps its place in the queue.
+func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) {
+	for i := range items[1:] {
+		if items[i].req.Key == items[i+1].req.Key {
+			if err := items[i].apart(items[i+1].set); err != nil {
+				return nil, err
+			}
+		}
+	}
+	holds := make([]*Hold, len(items))
+	kept := 0 // how many were held while take waited for another
 	for {
 		if wait {
 			if err := reach(ctx, items, holds); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		refused, err := len(items)-1, error(nil)
@@ -88,11 +94,17 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 			if err = lost(items, holds); err == nil {
 				refill(ctx, items, holds[:kept])
 				rewish(items, holds[:kept], false)
-				return nil
+				var all []*Hold
+				if all, err = join(ctx, bound, holds); err == nil {
+					return all, nil
+				}
 			}
 			refused = 0
 			if giveBack(ctx, holds); wait {
-				pause(ctx) // or the masters would be asked again and again for a lease that is too short
+				pause(ctx)                                            // or the masters would be asked again and again, such as for a lease that is too short
+				if ctx.Err() != nil && !errors.Is(err, ErrNoQuorum) { // or what the client keeps would be taken over
+					return nil, poll.Fail(items[0].op(), items[0].req.Key, poll.Ended(ctx))
+				}
 			}
 		}
 		if why, taken := errors.AsType[*poll.MajorityError](err); !wait || taken && ctx.Err() != nil {
@@ -100,7 +112,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 			if wait && !errors.Is(err, ctx.Err()) {
 				err = why.With(poll.Ended(ctx)) // it ended while other answers were still to come
 			}
-			return items[refused].masters.Clients.Identify(ctx, err)
+			return nil, items[refused].masters.Clients.Identify(ctx, err)
 		}
 		first := slices.Index(holds, nil)
 		giveBack(ctx, holds[first:])
@@ -116,9 +128,9 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		case err == errAway:
 			continue
 		case gone == nil:
-			return err
+			return nil, err
 		case errors.Is(gone, ErrClosed):
-			return gone
+			return nil, gone
 		}
 		pause(ctx)
 	}
@@ -129,8 +141,8 @@ func inSeveral(items []item) bool {
 	return slices.ContainsFunc(items, func(it item) bool { return it.set != items[0].set })
 }
 
-// reach waits until the masters of all items can be reached, if those are in several sets: whoever waits
-// for that holds nothing meanwhile.
+// reach waits until the masters of all items can be reached, if the items are in several sets. The caller holds nothing
+// while it waits for that.
 func reach(ctx context.Context, items []item, holds []*Hold) error {
 	if !inSeveral(items) {
 		return nil
@@ -147,10 +159,9 @@ func reach(ctx context.Context, items []item, holds []*Hold) error {
 	return nil
 }
 
-// tryAll tries all locks that are missing in holds at the same time: those of one set are written
-// together. But what is to be locked in two sets is tried in the second only when it is had in the
-// first: of two that try at the same time, one gets it. tryAll returns the first that it did not get, and
-// why not; -1 if it got all.
+// tryAll tries all locks that are missing in holds at the same time, those of one set in one write. But a name that is
+// locked in two sets is tried in the second one only after the first one granted it, so that one of two callers gets
+// both. tryAll returns the place of the first lock that it did not get, and why; -1 if it got all.
 func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err error) {
 	errs := make([]error, len(items))
 	for slices.Contains(holds, nil) {
@@ -175,7 +186,7 @@ func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err 
 	return -1, nil
 }
 
-// tryAll tries those of the items, all of them s's, that are at these places.
+// tryAll tries the items at these places, all of which are in s.
 func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold, errs []error) {
 	reqs, entries := make([]multilock.Request, len(at)), make([]*entry, len(at))
 	for j, i := range at {
@@ -187,13 +198,13 @@ func (s *set) tryAll(ctx context.Context, items []item, at []int, holds []*Hold,
 	}
 }
 
-// errAway is why a caller waits no longer in one set while it has locks in another: the masters are away.
+// errAway ends a wait in one set, whose masters are away, while the caller has locks in another set.
 var errAway = errors.New("redlock: the masters of a set are away")
 
-// waitFor waits for the last of the items, as long as it has those before it: and none of another set while the masters are
-// away, which would keep that one from others.
+// waitFor waits for the last of the items for as long as the caller has those before it. If these are in several sets, it
+// does not wait while the masters are away: nobody else could have the others meanwhile.
 //
-// Goroutines: one, if it has any of another set. It ends before waitFor returns.
+// Goroutines: one if the items are in several sets. It ends before waitFor returns.
 func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	it := items[len(before)]
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -218,8 +229,8 @@ func waitFor(ctx context.Context, items []item, before []*Hold) (*Hold, error) {
 	return hold, it.named(err)
 }
 
-// rewish has holds renewed as was asked for or, while their caller waits for another lock, without end: what a fixed
-// lease or Config.MaxHold allows would be used up by the wait, and the caller would start over, behind all others.
+// rewish makes the watchdog renew holds as their caller asked for or, while it waits for another lock, without end: the
+// wait would use up a fixed lease or Config.MaxHold, and the caller would have to start over.
 func rewish(items []item, holds []*Hold, waits bool) {
 	for i, h := range holds {
 		e, req := h.of.parts[0], items[i].req
@@ -230,17 +241,17 @@ func rewish(items []item, holds []*Hold, waits bool) {
 	}
 }
 
-// refill renews fixed leases of which little is left, since masters were away while another lock was waited for: nothing
-// renews them later.
+// refill renews fixed leases of which little is left because masters were away during the wait: nothing renews them
+// later.
 func refill(ctx context.Context, items []item, holds []*Hold) {
 	for i, h := range holds {
 		if it := items[i]; !it.req.Watch && h.Remaining() < it.req.Lease/2 {
-			_ = h.Extend(ctx, it.req.Lease) // or what is left has to do
+			_ = h.Extend(ctx, it.req.Lease) // otherwise what is left must be enough
 		}
 	}
 }
 
-// named returns the error of a lock with its name.
+// named adds the name to an error that has none.
 func (it *item) named(err error) error {
 	if err == ErrClosed {
 		return poll.Fail(it.op(), it.req.Key, err)
@@ -248,7 +259,7 @@ func (it *item) named(err error) error {
 	return err
 }
 
-// lost returns why the first of holds that has ended has, nil if all go on.
+// lost returns why one of holds has ended, or nil if none has.
 func lost(items []item, holds []*Hold) error {
 	for i, h := range holds {
 		if h.Context().Err() != nil {
@@ -258,8 +269,8 @@ func lost(items []item, holds []*Hold) error {
 	return nil
 }
 
-// giveBack releases holds, and clears them. It does not wait for the answers: each master carries out
-// what it is sent later after that.
+// giveBack releases holds, and clears them. It does not wait for the answers, since each master carries out commands in
+// the order in which they were sent.
 func giveBack(ctx context.Context, holds []*Hold) {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -330,6 +330,11 @@ var scenes = []scene{
 		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		return all.Unlock(ended(s.t))
 	}},
+	{name: "Unlock of several names: the client was closed", call: func(s *stage) error {
+		all := lockAll(s.t, s.t.Context(), s.Client, "orders:42", "orders:43")
+		s.Client.Close()
+		return all.Unlock(s.t.Context())
+	}},
 	{name: "Close: two masters are dead", held: true, before: first(die), call: func(s *stage) error { return s.Client.Close() }},
 	{name: "Lock: the client is closed", before: func(s *stage) { s.Client.Close() }, call: tryLock},
 	{name: "Inspect: two masters are dead", before: first(die), call: func(s *stage) error {
