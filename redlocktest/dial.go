@@ -25,7 +25,7 @@ func (m *Master) dialOver(ctx context.Context, w *Wire) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	err := ctx.Err()
-	if trip := m.roundTrip(w); trip > 0 {
+	if trip := w.takes() + w.takes(); trip > 0 {
 		select {
 		case <-time.After(trip):
 		case <-ctx.Done():
@@ -55,16 +55,6 @@ func (m *Master) dialOver(ctx context.Context, w *Wire) (net.Conn, error) {
 	}
 	a := link.Addr(m.name)
 	return nil, &net.OpError{Op: "dial", Net: a.Network(), Addr: a, Err: err}
-}
-
-func (m *Master) roundTrip(w *Wire) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	trip := 2 * m.delay
-	if w.lag != nil {
-		trip += w.lag() + w.lag()
-	}
-	return trip
 }
 
 // pool makes a pool of connections to m.

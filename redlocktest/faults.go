@@ -23,14 +23,7 @@ func (m *Master) Mend() {
 
 // Delay makes everything that is sent from now on take d to arrive, in either direction: a round trip
 // takes 2d, and so does a dial. The default is zero.
-func (m *Master) Delay(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.delay = d
-	for _, l := range m.network.links {
-		l.SetDelay(d)
-	}
-}
+func (m *Master) Delay(d time.Duration) { m.delay.Store(int64(d)) }
 
 // KillClients ends all connections, subscribed ones as well. New ones are accepted.
 func (m *Master) KillClients() {

@@ -2,6 +2,7 @@ package redlocktest
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -32,8 +33,8 @@ type Master struct {
 
 	wrote bool // the command that runs has changed something
 
-	network  network       // of all clients; it outlives the process
-	delay    time.Duration // of each direction
+	network  network      // of all clients; it outlives the process
+	delay    atomic.Int64 // of each direction, a time.Duration
 	settings settings
 	port     tcpPort
 }

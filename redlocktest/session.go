@@ -32,7 +32,7 @@ type session struct {
 // Goroutines: one per connection, counted in m.wg. It ends when the client has closed its end and
 // everything it sent is carried out, or when the session is ended.
 func (m *Master) attachLocked(w *Wire) *link.End {
-	l := link.New(link.Addr(m.name), m.delay, w.lag)
+	l := link.New(link.Addr(m.name), w.takes)
 	m.network.addLocked(l)
 	w.network.addLocked(l)
 

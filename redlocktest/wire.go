@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"example.com/redlock/internal/link"
@@ -12,11 +13,9 @@ import (
 // A Wire is the network between one client and a master, beside the one that all clients of the master
 // share ([Master.Cut], [Master.Delay]). What is done to both adds up.
 type Wire struct {
-	master *Master
-
-	// Guarded by master.mu.
-	network network
-	lag     func() time.Duration
+	master  *Master
+	network network // guarded by master.mu
+	lag     atomic.Pointer[func() time.Duration]
 }
 
 // Wire returns a new wire to the master. It is whole, and takes no time.
@@ -33,16 +32,17 @@ func (w *Wire) Cut(there, back bool) {
 	w.network.cutLocked(there, back)
 }
 
-// Lag asks lag, for each thing that is sent from now on, how long it takes beside what Delay says: for
-// jitter, or for packets that are lost and sent again. lag must not wait. Bytes arrive in order all the
-// same. A nil lag ends that.
-func (w *Wire) Lag(lag func() time.Duration) {
-	w.master.mu.Lock()
-	defer w.master.mu.Unlock()
-	w.lag = lag
-	for _, l := range w.network.links {
-		l.SetLag(lag)
+// Lag makes each thing that is sent from now on take as much longer than Delay says as lag returns: for jitter, or for
+// packets that are lost and sent again. Bytes still arrive in order. lag must not wait; a nil lag ends that.
+func (w *Wire) Lag(lag func() time.Duration) { w.lag.Store(&lag) }
+
+// takes returns how long what is sent now is on its way.
+func (w *Wire) takes() time.Duration {
+	d := time.Duration(w.master.delay.Load())
+	if lag := w.lag.Load(); lag != nil && *lag != nil {
+		d += (*lag)()
 	}
+	return d
 }
 
 // Reset ends all connections, as RST does: both ends notice at once, and what they have not read is lost.

@@ -54,12 +54,14 @@ type Wire struct {
 	target   string
 	wg       sync.WaitGroup
 
-	mu            sync.Mutex
-	connections   map[*connection]struct{}
-	cut           Directions
+	slow          sync.Mutex // of what follows; nothing else is locked under it
 	delay, jitter time.Duration
 	loss          float64
-	closed        bool
+
+	mu          sync.Mutex
+	connections map[*connection]struct{}
+	cut         Directions
+	closed      bool
 }
 
 // New returns a wire to the master at target, host:port. It listens on a port of its own.
@@ -90,20 +92,23 @@ func (w *Wire) Cut(d Directions) {
 // Slow makes what is sent from now on take delay and up to jitter more to arrive, in each direction. It
 // does not change the order. Connecting takes no time.
 func (w *Wire) Slow(delay, jitter time.Duration) {
-	w.change(func() { w.delay, w.jitter = delay, jitter })
+	w.slow.Lock()
+	defer w.slow.Unlock()
+	w.delay, w.jitter = delay, jitter
 }
 
 // Lose makes each chunk be lost with probability p, in each direction. It comes 200 ms later, and twice as
 // late each time it is lost again, and holds up what is behind it. What is lost comes at once after Lose(0).
 func (w *Wire) Lose(p float64) {
-	w.change(func() {
-		if w.loss = p; p > 0 {
-			return
-		}
-		for c := range w.connections {
-			c.link.Hasten()
-		}
-	})
+	w.slow.Lock()
+	w.loss = p
+	w.slow.Unlock()
+	if p > 0 {
+		return
+	}
+	for _, c := range w.all() {
+		c.link.Hasten()
+	}
 }
 
 // Reset resets all connections: both ends receive RST, also during a cut.
@@ -134,32 +139,29 @@ func (w *Wire) Close() error {
 	return err
 }
 
-// change changes what connections meet, those of now and later ones.
+// change changes the wire, or its connections.
 func (w *Wire) change(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
-	for c := range w.connections {
-		c.link.SetDelay(w.delay)
-		c.link.SetLag(lag(w.jitter, w.loss))
-	}
 }
 
 // resend is how long TCP waits at first for the acknowledgement of what is lost, on a near network.
 const resend = 200 * time.Millisecond
 
-// lag returns how much longer than the delay each chunk takes: up to jitter, and what is lost again and again as TCP has
-// it, up to a minute.
-func lag(jitter time.Duration, loss float64) func() time.Duration {
-	return func() (late time.Duration) {
-		if jitter > 0 {
-			late = rand.N(jitter)
-		}
-		for again := resend; again < time.Minute && rand.Float64() < loss; again *= 2 {
-			late += again
-		}
-		return late
+// lag returns how long a chunk takes: the delay, up to jitter, and as long as TCP takes to send again what is lost, up to a
+// minute.
+func (w *Wire) lag() time.Duration {
+	w.slow.Lock()
+	defer w.slow.Unlock()
+	late := w.delay
+	if w.jitter > 0 {
+		late += rand.N(w.jitter)
 	}
+	for again := resend; again < time.Minute && rand.Float64() < w.loss; again *= 2 {
+		late += again
+	}
+	return late
 }
 
 // all returns the connections of now.
@@ -193,7 +195,7 @@ func (w *Wire) carry(client *net.TCPConn) {
 		reset(client)
 		return
 	}
-	c := &connection{link.New(link.Addr(w.target), 0, nil), client, master.(*net.TCPConn)}
+	c := &connection{link.New(link.Addr(w.target), w.lag), client, master.(*net.TCPConn)}
 	w.change(func() {
 		w.connections[c] = struct{}{}
 		c.cut(0, w.cut)

@@ -99,10 +99,7 @@ func (e *End) sendLocked(c chunk) {
 	if d.dropping {
 		return
 	}
-	c.due = time.Now().Add(e.link.delay)
-	if e.link.lag != nil {
-		c.due = c.due.Add(e.link.lag())
-	}
+	c.due = time.Now().Add(e.link.lag())
 	d.chunks = append(d.chunks, c)
 	d.bytes += len(c.data)
 	e.link.cond.Broadcast()

@@ -23,17 +23,16 @@ const SendBuffer = 512 << 10
 
 // A Link is one connection: a client end, a master end and the network between them.
 //
-// What one end writes is in transit for the link's delay, and then has arrived. While the link is cut,
-// nothing arrives, and what is in transit waits.
+// What one end writes is in transit for as long as lag says, and then has arrived. While the link is cut, nothing
+// arrives, and what is in transit waits.
 //
 // An end waits on cond, never on mu, so that synctest sees it as durably blocked.
 type Link struct {
 	Client, Master End
 
-	mu    sync.Mutex
-	cond  sync.Cond
-	delay time.Duration
-	lag   func() time.Duration // adds to delay; nil: nothing
+	lag  func() time.Duration
+	mu   sync.Mutex
+	cond sync.Cond
 }
 
 // A direction holds what one end has written and the other has not yet read.
@@ -51,10 +50,10 @@ type chunk struct {
 	end  error     // what a read returns from then on; nil for bytes
 }
 
-// New returns a link to the master with that name. What is sent over it takes delay, and as much more as lag says, each
-// time that it is asked: it must not wait. A nil lag is none.
-func New(master Addr, delay time.Duration, lag func() time.Duration) *Link {
-	l := &Link{delay: delay, lag: lag}
+// New returns a link to the master with that name. It asks lag how long each thing takes that is sent over it; lag must
+// not wait.
+func New(master Addr, lag func() time.Duration) *Link {
+	l := &Link{lag: lag}
 	l.cond.L = &l.mu
 	l.Client = End{link: l, other: &l.Master, local: "client", remote: master, buffer: SendBuffer}
 	l.Master = End{link: l, other: &l.Client, local: master, remote: "client"}
@@ -120,11 +119,6 @@ func (l *Link) Cut(there, back int) {
 		l.Client.in.cuts += back
 	})
 }
-
-// SetDelay and SetLag are for what is sent from now on.
-func (l *Link) SetDelay(delay time.Duration) { l.change(func() { l.delay = delay }) }
-
-func (l *Link) SetLag(lag func() time.Duration) { l.change(func() { l.lag = lag }) }
 
 // Reset closes both ends. The client's reads nothing more either.
 func (l *Link) Reset() {

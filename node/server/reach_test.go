@@ -124,7 +124,7 @@ func TestFirst(t *testing.T) {
 					if address[len(address)-1] == '-' {
 						return nil, refused
 					}
-					l := memory.New(memory.Addr(address), 0, nil)
+					l := memory.New(memory.Addr(address), func() time.Duration { return 0 })
 					made <- &l.Client
 					return &l.Client, nil
 				}
