@@ -29,18 +29,10 @@ type call struct {
 const outcomeEntered = "entered"
 
 func (r *recorder) callStarted(e redlocktrace.CallStarted) {
-	_, span := r.tracer.Start(e.Context, "redlock."+string(e.Kind), trace.WithTimestamp(e.Time),
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(r.cfg.Attributes...),
-		trace.WithAttributes(keyName.String(e.Name), keyKind.String(string(e.Kind)), keyWait.Bool(e.Wait), seconds(keyLease, e.Lease)))
-	if span.IsRecording() {
-		span.SetAttributes(keyClient.String(e.Client))
-		if e.Permits > 0 {
-			span.SetAttributes(keyPermits.Int(e.Permits))
-		}
-	}
+	s := r.begin(e.Context, "redlock."+string(e.Kind), trace.SpanKindClient, e.Time, &e.Call, keyWait.Bool(e.Wait), seconds(keyLease, e.Lease))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.calls[callID{e.Client, e.ID}] = &call{story: story{Span: span}, lease: e.Lease}
+	r.calls[callID{e.Client, e.ID}] = &call{story: s, lease: e.Lease}
 }
 
 // call returns a call that is under way, or nil. Votes may come when it is over.

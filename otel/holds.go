@@ -41,17 +41,13 @@ func (r *recorder) holdStarted(c *call, e *redlocktrace.CallDone) {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		ctx = trace.ContextWithSpan(ctx, c.Span) // in one trace with the call, at least
 	}
-	_, span := r.tracer.Start(ctx, "redlock.hold", trace.WithTimestamp(e.Time), trace.WithAttributes(r.cfg.Attributes...),
-		trace.WithAttributes(keyName.String(e.Name), keyKind.String(string(e.Kind)), keyOwner.String(e.Owner), keyToken.Int64(e.Token)))
-	if span.IsRecording() {
-		span.SetAttributes(keyClient.String(e.Client))
-		if e.Permits > 0 {
-			span.SetAttributes(keyPermits.Int(e.Permits), keySlot.Int(e.Slot))
-		}
+	s := r.begin(ctx, "redlock.hold", trace.SpanKindInternal, e.Time, &e.Call, keyOwner.String(e.Owner), keyToken.Int64(e.Token))
+	if e.Permits > 0 && s.IsRecording() {
+		s.SetAttributes(keySlot.Int(e.Slot))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.holds[e.Owner] = &hold{story: story{Span: span}, client: e.Client, counted: counted, lease: c.lease, short: e.Validity < c.lease/2}
+	r.holds[e.Owner] = &hold{story: s, client: e.Client, counted: counted, lease: c.lease, short: e.Validity < c.lease/2}
 }
 
 // hold returns a hold that has not ended, or nil.

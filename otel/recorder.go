@@ -1,6 +1,7 @@
 package otelredlock
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -96,6 +97,19 @@ type story struct {
 }
 
 const mostEvents = 64
+
+// begin begins the span of a call, or of the hold that it got.
+func (r *recorder) begin(ctx context.Context, name string, kind trace.SpanKind, at time.Time, c *redlocktrace.Call, more ...attribute.KeyValue) story {
+	_, span := r.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(at), trace.WithAttributes(r.cfg.Attributes...),
+		trace.WithAttributes(keyName.String(c.Name), keyKind.String(string(c.Kind))), trace.WithAttributes(more...))
+	if span.IsRecording() {
+		span.SetAttributes(keyClient.String(c.Client))
+		if c.Permits > 0 {
+			span.SetAttributes(keyPermits.Int(c.Permits))
+		}
+	}
+	return story{Span: span}
+}
 
 // add adds an event, unless there are many already.
 func (s *story) add(at time.Time, name string, attributes ...attribute.KeyValue) {

@@ -49,20 +49,20 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 
 // examine examines the masters, and again as long as --wait allows.
 func (d *doctorCmd) examine(cfg redlock.Config, from origins) (doctor.Report, error) {
+	ended, release := interruptible()
+	defer release()
 	for until := time.Now().Add(time.Duration(d.Wait)); ; {
-		ctx, release := interruptible()
-		report, err := doctor.Examine(ctx, cfg, d.Name)
-		interrupted := bySignal(ctx)
-		release()
+		report, err := doctor.Examine(ended, cfg, d.Name)
 		switch {
 		case err != nil:
 			return report, fail(exitUsage, "%s", asFlags(err, "lease", from))
-		case interrupted != nil:
-			return report, interrupted
-		case report.Safe() || time.Now().After(until):
-			return report, nil
+		case ended.Err() != nil || report.Safe() || time.Now().After(until):
+			return report, bySignal(ended)
 		}
-		time.Sleep(time.Second)
+		select {
+		case <-time.After(time.Second):
+		case <-ended.Done():
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -85,15 +84,16 @@ type uiServer struct {
 	limit   int
 	masters uiMasters
 	turn    chan struct{} // has one token, and the page that takes it asks the masters: however many look, one asks
-	next    time.Time     // when the masters may be asked again; guarded by turn
 
 	mu       sync.Mutex
-	looks    map[uiView]*uiLook // what the masters said, until it is old
+	view     uiView    // what the masters were last asked for
+	last     *uiLook   // what they said
+	next     time.Time // when that is old, and they may be asked again
 	examined sync.Mutex
 }
 
 func newUI(force bool, limit int) *uiServer {
-	s := &uiServer{force: force, limit: limit, turn: make(chan struct{}, 1), looks: make(map[uiView]*uiLook)}
+	s := &uiServer{force: force, limit: limit, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	return s
 }
@@ -173,8 +173,6 @@ type uiLook struct {
 	Total   int          `json:"total"`          // how many clients there are
 	Name    any          `json:"name,omitempty"` // what inspect --json prints
 	Line    []waiter     `json:"line,omitempty"` // who waits for the name: one queue of those of the masters
-
-	until time.Time // then it is old
 }
 
 // A page asks for a look every half second, and less often where the masters take long.
@@ -236,7 +234,7 @@ func (s *uiServer) see(ctx context.Context, v uiView) *uiLook {
 		return look // of somebody whose turn was before ours
 	}
 	select {
-	case <-time.After(time.Until(s.next)):
+	case <-time.After(time.Until(s.next)): // which changes in our turn alone
 	case <-ctx.Done():
 		return nil
 	}
@@ -245,20 +243,20 @@ func (s *uiServer) see(ctx context.Context, v uiView) *uiLook {
 	all, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 	defer cancel()
 	look := s.look(all, v)
-	s.next = time.Now().Add(min(mostPause, max(lookPause, 4*time.Since(began))))
-	look.until = s.next
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.looks[v] = look
+	s.view, s.last, s.next = v, look, time.Now().Add(min(mostPause, max(lookPause, 4*time.Since(began))))
 	return look
 }
 
-// fresh returns what the masters said, unless it is old.
+// fresh returns what the masters said, unless it is old. No other view is fresh: it was asked for before that one.
 func (s *uiServer) fresh(v uiView) *uiLook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	maps.DeleteFunc(s.looks, func(_ uiView, look *uiLook) bool { return !time.Now().Before(look.until) })
-	return s.looks[v]
+	if s.view != v || !time.Now().Before(s.next) {
+		return nil
+	}
+	return s.last
 }
 
 // look asks the masters for what all pages with that view show.
