@@ -15,7 +15,7 @@ import (
 type Client struct {
 	sets      map[string]*set // by ID; that of New is ""
 	now, next []string        // IDs of the sets that names are spread over
-	prefix    string          // that names have at the masters
+	prefix    string          // of names at the masters
 	log       *slog.Logger
 }
 

@@ -8,12 +8,11 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// entry is one of the Holds that share a lock. It is what remains of a [Hold] that has become
-// garbage.
+// entry is one level of a lock's hold count. It remains when its [Hold] has become garbage.
 type entry struct {
 	set      *set
 	name     string                         // "" for a permit, which is not entered again
-	owner    any                            // who enters it again
+	owner    any                            // whose Lock enters it again
 	hold     atomic.Pointer[multilock.Hold] // set before anybody sees the entry
 	unlocked atomic.Bool
 	ctx      window
@@ -21,8 +20,8 @@ type entry struct {
 	since    time.Time
 }
 
-// request fills in what is the caller's own of what is asked of the masters, and returns the entry that it is for. The
-// owner of ctx enters it again, or the entry itself if there is none.
+// request makes the entry that req is for, and returns req with the caller's part filled in. The entry's owner is that of
+// ctx, or the entry itself.
 func (s *set) request(ctx context.Context, req multilock.Request, bound bool) (*entry, multilock.Request) {
 	e := &entry{set: s, owner: ownerOf(ctx)}
 	req.Owner, req.Entry = e.owner, e
@@ -52,7 +51,7 @@ func (e *entry) cause() error {
 	return outward(e.hold.Load().Check())
 }
 
-// locked is what became of a request for e: its Hold, if it was granted.
+// locked returns the Hold of e, whose request was granted unless there is an error.
 func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
 	if err != nil {
 		e.ctx.cancel(err)
@@ -63,12 +62,12 @@ func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
 	return newHold(&e.ctx), nil
 }
 
-// leaked notes that nobody can unlock the parts of w any more.
+// leaked stops the renewal of the parts of w, which nobody can unlock any more.
 //
 // It is tempting to unlock them here. But work under their context may still be going on: whoever
 // dropped the Hold may have kept the context. So the lock ends as if its masters could not be
-// reached: with its validity, when the context says that it is lost, before another client can have
-// it. That costs the others one lease, once. The entries count until then, even when the lock's
+// reached: with its validity. The context then says that it is lost, before another client can have
+// it. That costs the others one lease, once. Until then the entries count, even after the lock's
 // other Holds are unlocked.
 //
 // It runs in a goroutine of the runtime, outside the synctest bubble that the client may be in. So

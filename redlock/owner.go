@@ -35,8 +35,8 @@ func WithOwner(ctx context.Context) context.Context {
 // ownerOf returns the owner of the tree that ctx is in, nil if there is none.
 func ownerOf(ctx context.Context) any { return ctx.Value(ownerKey{}) }
 
-// alreadyHeld returns why a lock of what req wants would wait for the caller itself: a hold around ctx has it, and
-// the caller's owner does not enter that.
+// alreadyHeld returns an error if a Lock as req says would wait for its own caller: ctx derives from a hold of the name
+// that the caller's owner cannot enter.
 //
 // It is tempting to enter the hold. But a context is handed on to whoever works for the holder, so all of them would be
 // inside at once.

@@ -23,7 +23,7 @@ type set struct {
 	closed  atomic.Bool // close was called
 }
 
-// newSet makes one of several sets, or the only one.
+// newSet makes a set, which is part of a client as part says.
 func newSet(cfg Config, part clients.Part) (*set, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func newSet(cfg Config, part clients.Part) (*set, error) {
 	return s, nil
 }
 
-// close closes the client. A second call does nothing: the first may not be over, and still needs the pools.
+// close closes the set. A second call does nothing, since the first one may still need the pools.
 func (s *set) close() error {
 	if s.closed.Swap(true) {
 		return nil
@@ -60,11 +60,11 @@ func (s *set) close() error {
 	return err
 }
 
-// manyClients is how many clients of the same masters a process makes within a minute and does not close before that is
-// taken for a leak: each has a connection to every master, and goroutines.
+// manyClients bounds how many clients of the same masters a process can make within a minute, and not close, before the
+// library warns: each has goroutines, and a connection to every master.
 const manyClients = 20
 
-// inNumbers has the clients of this process that are open.
+// inNumbers counts the clients of this process.
 var inNumbers openClients
 
 // openClients are those that were made within the last minute and are not closed, by their first master.
@@ -92,7 +92,7 @@ func (o *openClients) made(s *set) bool {
 	}
 	here.since[s.masters.All.ID] = time.Now()
 	if here.warned {
-		return false // nobody looks any more at how many there are
+		return false // it does not matter any more how many there are
 	}
 	maps.DeleteFunc(here.since, func(_ string, since time.Time) bool { return time.Since(since) > time.Minute })
 	here.warned = len(here.since) >= manyClients

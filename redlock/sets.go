@@ -120,7 +120,8 @@ func (cfg *SetsConfig) fill() error {
 	return nil
 }
 
-// apart returns why no name can be locked in s and in other: they lead to the same server, as far as they are connected.
+// apart returns an error if s and other, as far as they are connected, lead to the same server: then no name can be
+// locked in both.
 func (s *set) apart(other *set) error {
 	for _, n := range s.masters.All.Nodes {
 		p := n.Process()
@@ -133,7 +134,7 @@ func (s *set) apart(other *set) error {
 	return nil
 }
 
-// share reports whether something is in both lists.
+// share reports whether the lists have an element in common.
 func share[T comparable](a, b []T) bool {
 	return slices.ContainsFunc(a, func(one T) bool { return slices.Contains(b, one) })
 }
@@ -162,7 +163,7 @@ func (c *Client) at(name string) []*set {
 	return at
 }
 
-// pick returns which of the sets name belongs to.
+// pick returns the set that name belongs to.
 func pick(ids []string, name string) (best string) {
 	var most uint64
 	var room [128]byte
@@ -201,7 +202,7 @@ func (c *Client) all(f func(*set) error) error {
 	return joined(beside.All(slices.Sorted(maps.Keys(c.sets)), func(id string) error { return c.in(id, f) }))
 }
 
-// in returns what f returns of a set, as users see it.
+// in runs f for a set, and returns its error as users see it.
 func (c *Client) in(id string, f func(*set) error) error {
 	err := outward(f(c.sets[id]))
 	if err != nil && id != "" {

@@ -8,19 +8,19 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// window is the context of an entry, or of several: it ends with the first of them, for its cause. It
-// refers to the entries and not to their Holds.
+// window is the context of one entry or of several. It ends with the first of them, with the same cause. It refers to the
+// entries and not to their Holds, which may become garbage.
 type window struct {
-	context.Context // that ends; its values are the caller's, see Value
+	context.Context // that ends; for values see Value
 	cancel          context.CancelCauseFunc
 	values          context.Context // the caller's
-	bound           bool            // it ends with that
-	entry           *entry          // whose token Token returns, nil where no token could be named
+	bound           bool            // the window ends with the caller's context
+	entry           *entry          // whose token Token returns; nil if the parts have several
 	parts           []*entry
-	outer           atomic.Pointer[window] // of several that it is a part of, nil if there is none
+	outer           atomic.Pointer[window] // that has the parts of this one and others; nil: none
 }
 
-// made is w, or a window that has ended, and has no parts, if there is none.
+// made returns w. If that is nil, it returns a window without parts that has ended.
 func (w *window) made() *window {
 	if w != nil {
 		return w
@@ -31,8 +31,7 @@ func (w *window) made() *window {
 	return w
 }
 
-// around makes the context of several holds for a caller whose context is ctx, with which it ends if bound is set. e is
-// whose token it has, nil where no token could be named.
+// around makes the window of several holds; for its other fields see window.
 func around(ctx context.Context, bound bool, e *entry, holds ...*Hold) *window {
 	w := new(window)
 	w.open(ctx, bound, e)
@@ -40,25 +39,24 @@ func around(ctx context.Context, bound bool, e *entry, holds ...*Hold) *window {
 		w.parts = append(w.parts, h.of.parts...)
 		h.of.outer.Store(w)
 	}
-	_ = w.Err() // one may have ended before it knew of w
+	_ = w.Err() // a part may have ended before it knew of w
 	return w
 }
 
-// least is the least that of says of any part of w, zero if there is none.
+// least returns the least value of any part of w, or zero if it has none.
 func least[T cmp.Ordered](w *window, of func(*multilock.Hold) T) (least T) {
 	if w == nil {
 		return least
 	}
 	for i, e := range w.parts {
-		if told := of(e.hold.Load()); i == 0 || told < least {
-			least = told
+		if value := of(e.hold.Load()); i == 0 || value < least {
+			least = value
 		}
 	}
 	return least
 }
 
-// open makes w the context of its parts for a caller whose context is ctx, which it ends with if bound
-// is set.
+// open makes w the context of its parts, for a caller whose context is ctx.
 func (w *window) open(ctx context.Context, bound bool, e *entry) {
 	w.values, w.bound, w.entry = ctx, bound, e
 	end := context.Background()
@@ -70,12 +68,12 @@ func (w *window) open(ctx context.Context, bound bool, e *entry) {
 
 type windowKey struct{}
 
-// Value finds w itself, what package context looks for in a context that can end, and the caller's values.
+// Value finds w itself, what package context looks for in a context that it can cancel, and the caller's values.
 func (w *window) Value(key any) any {
 	if key == (windowKey{}) {
 		return w
 	}
-	if v := w.Context.Value(key); v != nil || w.bound { // then it has looked among the caller's
+	if v := w.Context.Value(key); v != nil || w.bound { // if bound, it has found the caller's
 		return v
 	}
 	return w.values.Value(key)
@@ -87,8 +85,8 @@ func windowOf(ctx context.Context) *window {
 	return w
 }
 
-// find returns the entry for name in s, nil if w has none that is held. Names that are locked together
-// are held under the context of any of them.
+// find returns the entry of name in s if it is held under w, else nil. Names that are locked together are held under the
+// context of each of them.
 func (w *window) find(s *set, name string) *entry {
 	for outer := w.outer.Load(); outer != nil; outer = w.outer.Load() {
 		w = outer
@@ -101,8 +99,8 @@ func (w *window) find(s *set, name string) *entry {
 	return nil
 }
 
-// Err says that the window has ended as soon as the validity of a part has, even before the timer does,
-// as after the machine was suspended.
+// Err says that the window has ended as soon as the validity of a part has, even if its timer is late, as after the
+// machine was suspended.
 func (w *window) Err() error {
 	for _, e := range w.parts {
 		if cause := e.cause(); cause != nil {
@@ -112,22 +110,20 @@ func (w *window) Err() error {
 	return w.Context.Err()
 }
 
-// end ends the window, and what it is a part of. It returns when their contexts have ended, so nothing
-// is given back before.
+// end ends the window and those around it. Their contexts have ended when it returns, so nothing is given back before.
 func (w *window) end(cause error) {
 	for ; w != nil; w = w.outer.Load() {
 		w.cancel(cause)
 	}
 }
 
-// unlocking ends the window since its holds are about to be given back, and returns the context for
-// that: one that was the window itself, or made of it, must not end the wait for the answers before its
-// deadline.
+// unlocking ends the window, whose holds are about to be given back, and returns the context of the wait for the answers.
+// If ctx derives from the window, it has just ended; only its deadline counts then.
 func (w *window) unlocking(ctx context.Context) (context.Context, context.CancelFunc) {
 	live := ctx.Err() == nil
-	_ = w.Err() // if a hold was lost before, that is why
+	_ = w.Err() // if a hold was lost before, that is the cause
 	w.end(ErrNotHeld)
-	for _, e := range w.parts { // ctx may be made of one of several
+	for _, e := range w.parts { // ctx may derive from one of them
 		_ = e.ctx.Err()
 		e.ctx.end(ErrNotHeld)
 	}
