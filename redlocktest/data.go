@@ -124,14 +124,9 @@ func (m *Master) Connections() int {
 
 // Commands returns how many commands the master has carried out or refused since the fleet was
 // started, handshakes included. A script call is one command, whatever the script calls.
-func (m *Master) Commands() int64 {
+func (m *Master) Commands() (sum int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.commandsLocked()
-}
-
-// commandsLocked is Commands. The caller holds m.mu.
-func (m *Master) commandsLocked() (sum int64) {
 	for _, n := range m.calls {
 		sum += n
 	}

@@ -38,7 +38,7 @@ func (m *Master) infoLocked(asked []string) string {
 	return b.String()
 }
 
-// sectionsLocked returns the sections that redlock or an operator reads. The caller holds m.mu.
+// sectionsLocked returns what redlock and its doctor read. The caller holds m.mu.
 func (m *Master) sectionsLocked() []section {
 	p := m.proc
 	loading := strings.HasPrefix(m.settings.refusal, "LOADING")
@@ -51,19 +51,16 @@ func (m *Master) sectionsLocked() []section {
 		"connected_slaves:0",
 		"master_replid:" + p.replID,
 		"master_replid2:" + p.replID2,
-		"master_repl_offset:0",
 		fmt.Sprintf("second_repl_offset:%d", secondOffset),
 	}
 	if m.settings.role == "slave" {
-		replication = slices.Insert(replication, 1, "master_host:127.0.0.1", "master_port:6379", "master_link_status:up")
+		replication = slices.Insert(replication, 1, "master_host:127.0.0.1", "master_port:6379")
 	}
 	return []section{
 		{"server", []string{
 			"redis_version:7.4.0",
 			"redis_mode:standalone",
-			fmt.Sprintf("process_id:%d", p.pid),
 			"run_id:" + p.runID,
-			fmt.Sprintf("tcp_port:%d", m.port.number()),
 			fmt.Sprintf("server_time_usec:%d", m.nowLocked().UnixMicro()),
 			fmt.Sprintf("uptime_in_seconds:%d", m.nowLocked().Unix()-p.started.Unix()),
 		}},
@@ -73,7 +70,6 @@ func (m *Master) sectionsLocked() []section {
 			fmt.Sprintf("loading:%d", btoi(loading)),
 			fmt.Sprintf("aof_enabled:%d", btoi(m.settings.aof)),
 		}},
-		{"stats", []string{fmt.Sprintf("total_commands_processed:%d", m.commandsLocked())}},
 		{"replication", replication},
 	}
 }

@@ -57,9 +57,10 @@ func (p *tcpPort) reopen(serve func(net.Listener)) {
 
 func (p *tcpPort) close() {
 	if p.listener != nil {
+		port := p.listener.Addr().(*net.TCPAddr).Port
 		p.listener.Close()
 		p.listener = nil
-		p.release = reserve(p.number())
+		p.release = reserve(port)
 	}
 }
 
@@ -69,14 +70,6 @@ func (p *tcpPort) free() {
 		p.release()
 		p.release = nil
 	}
-}
-
-// number returns the port that INFO shows as tcp_port: Redis's default if there is none.
-func (p *tcpPort) number() int {
-	if a, err := net.ResolveTCPAddr("tcp", p.addr); err == nil && p.addr != "" {
-		return a.Port
-	}
-	return 6379
 }
 
 // accept gives every connection to listener a link of its own, so that faults act on it as they do

@@ -1,9 +1,8 @@
 package redlocktest
 
 import (
-	crand "crypto/rand"
+	"crypto/rand"
 	"encoding/hex"
-	"math/rand/v2"
 	"time"
 )
 
@@ -11,8 +10,7 @@ import (
 type process struct {
 	runID    string
 	replID   string
-	replID2  string // of the history that it shared when it was a replica, or noReplID
-	pid      int
+	replID2  string    // of the history that it shared when it was a replica, or noReplID
 	started  time.Time // by the master's clock
 	frozen   bool
 	sessions map[int64]*session
@@ -27,7 +25,6 @@ func newProcess(started time.Time) *process {
 		runID:    randomID(),
 		replID:   randomID(),
 		replID2:  noReplID,
-		pid:      2 + rand.IntN(1<<16),
 		started:  started,
 		sessions: map[int64]*session{},
 	}
@@ -36,6 +33,6 @@ func newProcess(started time.Time) *process {
 // randomID returns 40 hex digits, the form of Redis's run ids and replication ids.
 func randomID() string {
 	var b [20]byte
-	crand.Read(b[:]) // never fails
+	rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }

@@ -3,7 +3,6 @@ package redlocktest
 import (
 	"errors"
 	"net"
-	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -120,9 +119,6 @@ func TestURLs(t *testing.T) {
 	do(t, c, "SET", "k", "v")
 	got, want := m.Keys(), []string{"k"}
 	check.That(t, slices.Equal(got, want) && len(f.Master(1).Keys()) == 0, "keys: got %v and %v, want %v and none", got, f.Master(1).Keys(), want)
-	u, err := url.Parse(urls[0])
-	check.OK(t, err)
-	check.Equal(t, info(t, c)["tcp_port"], u.Port(), "tcp_port")
 }
 
 func TestURLsKillAndRestart(t *testing.T) {
