@@ -187,116 +187,83 @@ type ballotPaper struct {
 	master string
 }
 
-// tracedCall is what the events of a call have told so far.
-type tracedCall struct {
-	waits, waiting, done, won, ended, released bool
-	entered                                    bool // a hold of its owner
-	owner                                      string
-	rounds                                     int
-	tries                                      map[int]string // their owners
-}
+// sound is what is told of a call, a letter for each event but votes: it begins, tries or waits, and fails, enters another
+// hold, or wins one, which is renewed, ends, and is released, twice where it was kept in between.
+var sound = regexp.MustCompile(`^(T[ADGH]*|W[wADGH]*)(F|NG*|CR*ELK?)$`)
 
-// expectSound wants of the events of a client, from New until after Close, that each thing that begins ends
-// once, and that nothing happens out of order.
+// expectSound checks the events of a client, from New until after Close: each thing that begins ends once, and nothing
+// happens out of order.
 func (r *recorder) expectSound(t *testing.T) {
 	t.Helper()
 	events := r.take()
-	calls := make(map[uint64]*tracedCall)
+	told, rounds, holders := make(map[uint64]string), make(map[uint64]int), make(map[uint64]string)
+	owners := make(map[string]string) // of each try
 	papers := make(map[ballotPaper]int)
 	for i, e := range events {
-		bad := func(format string, args ...any) {
-			t.Helper()
-			t.Errorf("event %d of %d, %T %+v: %s", i, len(events), e, e, fmt.Sprintf(format, args...))
-		}
 		client, _ := e.(redlocktrace.ClientChanged)
-		if (client.State == redlocktrace.ClientStarted) != (i == 0) || (client.State == redlocktrace.ClientClosed) != (i == len(events)-1) {
-			bad("want ClientStarted first and once, and ClientClosed last and once")
-		}
-		about, ok := callOf(e)
-		if !ok {
-			continue
-		}
-		c := calls[about.ID]
-		if _, starts := e.(redlocktrace.CallStarted); starts != (c == nil) {
-			bad("want CallStarted first and once")
-			continue
-		}
+		ok := (client.State == redlocktrace.ClientStarted) == (i == 0) && (client.State == redlocktrace.ClientClosed) == (i == len(events)-1)
+		id, letter := callOf(e).ID, ""
 		switch e := e.(type) {
 		case redlocktrace.CallStarted:
-			calls[about.ID] = &tracedCall{waits: e.Wait, tries: make(map[int]string)}
+			letter = map[bool]string{false: "T", true: "W"}[e.Wait]
 		case redlocktrace.Waiting:
-			if c.done || !c.waits {
-				bad("of %+v", *c)
-			}
-			c.waiting = true
+			letter = "w"
 		case redlocktrace.Asked:
-			if c.done {
-				bad("of a call that is done")
-			}
-			if owner := cmp.Or(c.tries[e.Try], e.Owner); owner != e.Owner {
-				bad("of a try of %s", owner)
-			}
-			c.tries[e.Try] = e.Owner
-			c.rounds++
+			letter, rounds[id] = "A", rounds[id]+1
+			try := fmt.Sprint(id, ".", e.Try)
+			ok = ok && cmp.Or(owners[try], e.Owner) == e.Owner
+			owners[try] = e.Owner
 			for _, m := range e.Masters {
-				papers[ballotPaper{about.ID, e.Round, m}]++
+				papers[ballotPaper{id, e.Round, m}]++
 			}
 		case redlocktrace.Voted:
 			if e.Vote == redlocktrace.VoteHandedOff {
-				if c.done {
-					bad("of a call that is done")
-				}
-				continue
+				letter = "H"
+				break
 			}
-			paper := ballotPaper{about.ID, e.Round, e.Master}
-			if papers[paper] != 1 {
-				bad("of %d questions that are open", papers[paper])
-			}
+			paper := ballotPaper{id, e.Round, e.Master} // of a question that is open
+			ok = ok && papers[paper] == 1
 			delete(papers, paper)
 		case redlocktrace.Decided:
-			if c.done && !(e.Decision == redlocktrace.DecisionGaveUp && c.entered) {
-				bad("of a call that is done")
-			}
+			letter = map[bool]string{false: "D", true: "G"}[e.Decision == redlocktrace.DecisionGaveUp]
 		case redlocktrace.CallDone:
-			if c.done || c.rounds != e.Rounds || (e.Err == nil) != (e.Outcome == redlocktrace.OutcomeAcquired) || !c.waiting && e.Waited != 0 {
-				bad("of %+v", *c)
-			}
-			c.entered = e.Entered > 0
-			c.done, c.won, c.owner = true, e.Err == nil && e.Entered == 0, e.Owner
-			if got := calls[e.Entered]; e.Entered > 0 && (got == nil || !got.won || got.ended || got.owner != e.Owner) {
-				bad("it entered no hold")
+			ok = ok && rounds[id] == e.Rounds && (e.Err == nil) == (e.Outcome == redlocktrace.OutcomeAcquired) && (e.Waited == 0 || strings.Contains(told[id], "w"))
+			switch entered := told[e.Entered]; {
+			case e.Err != nil:
+				letter = "F"
+			case e.Entered > 0:
+				letter = "N"
+				ok = ok && strings.Contains(entered, "C") && !strings.Contains(entered, "E") && holders[e.Entered] == e.Owner
+			default:
+				letter, holders[id] = "C", e.Owner
 			}
 		case redlocktrace.Renewed:
-			if !c.won || c.ended {
-				bad("of no hold")
-			}
+			letter = "R"
 		case redlocktrace.HoldEnded:
-			if !c.won || c.ended || c.owner != e.Owner {
-				bad("of %+v", *c)
-			}
-			c.ended = true
+			letter = "E"
+			ok = ok && holders[id] == e.Owner
 		case redlocktrace.Released:
-			if !c.ended || c.released != (e.Why != "") {
-				bad("of %+v", *c)
-			}
-			c.released = true
+			letter = map[bool]string{false: "L", true: "K"}[e.Why != ""]
+		}
+		if told[id] += letter; !ok {
+			t.Errorf("event %d of %d, %T %+v, does not go with those before it: %s", i, len(events), e, e, told[id])
 		}
 	}
-	for id, c := range calls {
-		check.That(t, c.done && c.won == c.ended && c.ended == c.released, "call %d is %+v when the client is closed", id, *c)
+	delete(told, 0) // events of the client and its masters
+	for id, letters := range told {
+		check.That(t, sound.MatchString(letters), "call %d tells %s when the client is closed, want %v", id, letters, sound)
 	}
 	for paper, n := range papers {
 		t.Errorf("%d votes are missing: %+v", n, paper)
 	}
 }
 
-// callOf returns the call that an event is about, if it is about one.
-func callOf(e any) (redlocktrace.Call, bool) {
-	v := reflect.ValueOf(e).FieldByName("Call")
-	if !v.IsValid() {
-		return redlocktrace.Call{}, false
+// callOf returns the call that an event is about, the zero Call if it is about none.
+func callOf(e any) redlocktrace.Call {
+	if v := reflect.ValueOf(e).FieldByName("Call"); v.IsValid() {
+		return v.Interface().(redlocktrace.Call)
 	}
-	return v.Interface().(redlocktrace.Call), true
+	return redlocktrace.Call{}
 }
 
 // expectToldAll wants each function of a Trace to have been called, and each field of the events to have said
