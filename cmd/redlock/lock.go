@@ -80,7 +80,7 @@ func (f *lockFlags) check(prefix string, from origins) error {
 	outer := heldOutside()
 	for i, entry := range f.entries(prefix) {
 		if slices.Contains(outer, entry) {
-			return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", f.Name[i])
+			return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_HELD)", f.Name[i])
 		}
 	}
 	return nil

@@ -48,7 +48,7 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	}
 	defer closeSoon(server.client)
 	if host, _, err := net.SplitHostPort(u.Listen); err != nil || !loopback(host) {
-		return fail(exitUsage, "--listen: %q is no address of the loopback, such as 127.0.0.1:7380 or localhost:0; to see the page from elsewhere, forward the port: ssh -L", u.Listen)
+		return fail(exitUsage, "--listen: %q is no address of the loopback, such as 127.0.0.1:7380 or localhost:0; to see the page from elsewhere, forward the port: ssh -L 7380:127.0.0.1:7380 HOST", u.Listen)
 	}
 	listener, err := net.Listen("tcp", u.Listen)
 	if err != nil {
