@@ -145,7 +145,7 @@ func TestFindings(t *testing.T) {
 		{"silent", fails(server.ErrTimeout), "reachable", Warning, "no answer in time", "see whether it hangs"},
 		{"cut short", fails(context.DeadlineExceeded), "reachable", Warning, "ended before", "again"},
 		{"password", fails(redis.Error("WRONGPASS invalid username-password pair")), "login", Warning, "WRONGPASS", "correct the user or the password"},
-		{"no password", fails(redis.Error("NOAUTH Authentication required.")), "login", Warning, "NOAUTH", "put a password in the URL"},
+		{"no password", fails(redis.Error("NOAUTH Authentication required.")), "login", Warning, "NOAUTH", "REDLOCK_PASSWORD"},
 		{"protected", fails(redis.Error("DENIED Redis is running in protected mode")), "protected-mode", Warning, "DENIED", "bind"},
 		{"no room for a connection", fails(redis.Error("ERR max number of clients reached")), "max-clients", Warning, "ERR max number of clients", "raise maxclients"},
 		{"certificate of another authority", fails(unverified(x509.UnknownAuthorityError{})), "tls", Warning, "unknown authority", "trust the certificate's issuer"},
@@ -309,7 +309,7 @@ func told(report Report, id string) (all []string) {
 		if f.Masters != nil {
 			of = " of " + strings.Join(f.Masters, ", ")
 		}
-		all = append(all, fmt.Sprintf("%v%s: %s", f.Severity, of, f.Verdict))
+		all = append(all, fmt.Sprintf("%v%s: %s -> %s", f.Severity, of, f.Verdict, f.Remedy))
 	}
 	return all
 }
@@ -390,7 +390,8 @@ func TestFindingsOfMany(t *testing.T) {
 		{"a minority is dead", off, 5, first(2, dead), "quorum", "warning: 3 of 5 masters can grant a lock, and 3 are needed: none of these may fail"},
 		{"a majority is dead", off, 5, first(3, dead), "quorum", "error: 2 of 5 masters can grant a lock, and 3 are needed: nobody gets one"},
 		{"one server by two names", off, 3, first(2, func(f *probe.Facts) { f.Info["run_id"] = strings.Repeat("0", 40) }), "quorum", "warning: 2 of 3 masters can grant a lock, and 2 are needed: none of these may fail"},
-		{"all restarted", off, 3, first(3, func(f *probe.Facts) { f.Guard = 20 * time.Second }), "quorum", "error: 0 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s"},
+		{"all restarted", off, 3, first(3, func(f *probe.Facts) { f.Guard = 20 * time.Second }), "quorum", "error: 0 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s -> wait"},
+		{"one restarted, and one is dead", off, 3, func(facts []probe.Facts) { dead(&facts[0]); facts[1].Guard = 20 * time.Second }, "quorum", "error: 1 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s -> wait, and see below what each"},
 		{"a name that doctor made up", off, 3, first(3, func(f *probe.Facts) {
 			f.Denials = []probe.Refusal{{What: probe.AllNames, Err: redis.Error("NOPERM No permissions to access a key")}}
 		}), "quorum", "error: 0 of 3 masters can grant a lock of the name that doctor made up, and 2 are needed: of yours nothing is known"},

@@ -206,7 +206,7 @@ func (e *exam) replicas(f *probe.Facts) {
 
 func (e *exam) minReplicas(f *probe.Facts) {
 	if n, _ := number(f, "min-replicas-to-write"); n > 0 {
-		e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0: locks need no replicas",
+		e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0, also in redis.conf: locks need no replicas",
 			"min-replicas-to-write is %d: locks are refused while fewer replicas are connected", n)
 	}
 }
@@ -270,7 +270,7 @@ func limits(f *probe.Facts) (policy string, limit, used int64) {
 }
 
 func (e *exam) evictionPolicy(f *probe.Facts) {
-	const remedy = "CONFIG SET maxmemory-policy noeviction"
+	const remedy = "CONFIG SET maxmemory-policy noeviction, also in redis.conf"
 	switch policy, limit, used := limits(f); {
 	case policy == "":
 		e.note(f, "eviction-policy", Note, "permit INFO, or look by hand whether maxmemory-policy is noeviction", "maxmemory-policy could not be seen")

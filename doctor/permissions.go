@@ -59,7 +59,7 @@ func ifTried(verdict string) func(*exam) string {
 
 func (e *exam) channels(f *probe.Facts) {
 	if f.Settings["acl-pubsub-default"] == "allchannels" && !f.Open {
-		e.note(f, "channels", Note, "CONFIG SET acl-pubsub-default resetchannels, and name the channels of each user",
+		e.note(f, "channels", Note, "CONFIG SET acl-pubsub-default resetchannels, also in redis.conf, and name the channels of each user",
 			"acl-pubsub-default is allchannels: users whose rules name no channels may listen and send where waiters are told of their turn")
 	}
 }
@@ -90,7 +90,7 @@ func (e *exam) subscription(f *probe.Facts) {
 
 func (e *exam) idleTimeout(f *probe.Facts) {
 	if s, _ := number(f, "timeout"); s > 0 && s < 30 {
-		e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more",
+		e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more, also in redis.conf",
 			"timeout is %d s, and connections of an idle client are silent for up to 18 s, so some are closed", s)
 	}
 }

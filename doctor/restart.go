@@ -104,7 +104,7 @@ func (e *exam) restartGuard(f *probe.Facts) {
 		e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
 			"%s, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file", off)
 	case forgets:
-		e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes, appendfsync always and no-appendfsync-on-rewrite no",
+		e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes, appendfsync always and no-appendfsync-on-rewrite no, also in redis.conf",
 			"%s, but with %s a restart forgets locks, and grants them again", off, written(f))
 	case unknown:
 		e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
@@ -134,7 +134,7 @@ func (e *exam) persistence(f *probe.Facts) {
 			"could not write to its disk last time, so locks may be refused (MISCONF)")
 	}
 	if save := f.Settings["save"]; save != "" {
-		e.note(f, "persistence", Note, `CONFIG SET save "", unless something else needs the snapshots`,
+		e.note(f, "persistence", Note, `CONFIG SET save "", also in redis.conf, unless something else needs the snapshots`,
 			"save is %q: snapshots are of no use to a lock, and each forks the server", save)
 	}
 }

@@ -55,7 +55,11 @@ func (e *exam) quorum() {
 	n, of := e.usable(), count(len(e.facts), "master")
 	switch left := e.guards(); {
 	case n < e.need && len(left) >= e.need && left[e.need-1] < never:
-		e.noteAll("quorum", Error, "wait", "%d of %s can grant a lock now, and %d are needed: nobody gets one for another %s", n, of, e.need, about(left[e.need-1]))
+		wait := "wait"
+		if len(left) < len(e.facts) { // time is not all that is missing
+			wait += ", and " + remedy
+		}
+		e.noteAll("quorum", Error, wait, "%d of %s can grant a lock now, and %d are needed: nobody gets one for another %s", n, of, e.need, about(left[e.need-1]))
 	case n < e.need && slices.ContainsFunc(e.facts, stranger):
 		e.noteAll("quorum", Error, "give doctor one of your names, see below", "%d of %s can grant a lock of the name that doctor made up, and %d are needed: of yours nothing is known", n, of, e.need)
 	case n < e.need:

@@ -68,7 +68,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The parser's error may quote the password.
-		return nil, "", errors.New("not a Redis URL or host:port (one master per entry, IPv6 in brackets; in a password, all but letters and digits must be percent-encoded)")
+		return nil, "", errors.New("not a Redis URL or host:port (one master per entry, without spaces, IPv6 in brackets; in a password, all but letters and digits must be percent-encoded)")
 	}
 	network, locate := "tcp", locateHost
 	var secure *tls.Config

@@ -222,7 +222,7 @@ var conditions = []condition{
 	{"the key is no lock", false, "trial", "the key holds something else: use another name, or delete the key", replied("NOTLOCK", "WRONGTYPE")},
 	{"`NOPERM`", false, "permissions", "see docs/operations.md#permissions", replied("NOPERM",
 		"The user executing the script can't", "ERR The user executing the script can't", "ERR ACL failure in script")}, // 6.2, 7.0, 7.2
-	{"`NOAUTH`", false, "login", "put a password in the URL", replied("NOAUTH")},
+	{"`NOAUTH`", false, "login", "give a password: URL, Config.Credentials or REDLOCK_PASSWORD", replied("NOAUTH")},
 	{"`WRONGPASS`", false, "login", "correct the user or the password", replied("WRONGPASS", "ERR AUTH", "ERR invalid password")},
 	{"`DENIED`", false, "protected-mode", "protected mode: give the master a password or an address to bind to", replied("DENIED")},
 	{"`ERR unknown command`", false, "commands", "do not rename EVALSHA, SCRIPT and INFO; use Redis or Valkey", replied("ERR unknown command", "ERR Unknown Redis command", "Unknown Redis command")},
@@ -231,10 +231,10 @@ var conditions = []condition{
 	{"its uptime is unknown", false, "guard", "permit INFO, or turn the restart guard off", guarded(false)},
 	{"answers without TLS, answers with TLS", false, "tls", "use redis:// without TLS, rediss:// with it", among(errPlainPort, errTLSPort)},
 	{"connections of its pool", false, "pool", "connections from Config.Pools must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do", among(errConn)},
-	{"certificate is valid for other names", false, "tls", "use a name that the certificate has, or Config.TLS with it as ServerName", has[x509.HostnameError]},
+	{"certificate is valid for other names", false, "tls", "use a name that the certificate has, or Config.TLS with it as ServerName (--tls-server-name)", has[x509.HostnameError]},
 	{"certificate has expired, is not valid yet, or is not for servers", false, "tls", "a new certificate, or the right time on the client's host", has[x509.CertificateInvalidError]},
-	{"failed to verify certificate", false, "tls", "make the client trust the certificate's issuer: on its host, or with Config.TLS", has[*tls.CertificateVerificationError]},
-	{"remote error: tls", false, "tls", "the master wants a certificate from the client, or does not accept the one it got: Config.TLS", func(err error) bool {
+	{"failed to verify certificate", false, "tls", "make the client trust the certificate's issuer: on its host, or with Config.TLS (--tls-ca)", has[*tls.CertificateVerificationError]},
+	{"remote error: tls", false, "tls", "the master wants a certificate from the client, or does not accept the one it got: Config.TLS (--tls-cert)", func(err error) bool {
 		op, ok := errors.AsType[*net.OpError](err)
 		return ok && op.Op == "remote error"
 	}},
