@@ -8,6 +8,7 @@
 //			fleet := redlocktest.Start(t, 5)
 //			client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
 //			…
+//			defer client.Close() // a bubble ends only when the client's goroutines have
 //			fleet.Master(0).Kill()
 //			fleet.Master(1).Freeze()
 //		})
@@ -36,12 +37,13 @@
 //
 // # How a test loses a lock
 //
-// Restart a majority: the client notices at once. Cut, Freeze or Kill one: the hold ends with its validity, after 20 to
-// 30 s with the default lease. ForceUnlock of package redlockadmin takes it away, which the client learns at its next
+// Restart a majority: the client notices at once. Cut, Freeze or Kill a majority: the hold ends with its validity, after
+// 20 to 30 s with the default lease. ForceUnlock of package redlockadmin takes it away, which the client learns at its next
 // renewal.
 //
 // Del and FlushAll do not do it, nor does Restart if the guard is off. A renewal heals: it brings back what the masters
-// lack and nobody else has, so a test that waits for the end of the hold's context waits forever.
+// lack and nobody else has, so a test that waits for the end of the hold's context waits forever. Only an Unlock that
+// comes before the renewal returns ErrLost.
 //
 // Lock returns once a majority has answered: call synctest.Wait before looking at what each master has.
 //

@@ -259,7 +259,7 @@ func examined() []printed {
 		found("one master evicts, and one is dead", 2,
 			doctor.Finding{ID: "quorum", Severity: doctor.Warning, Verdict: "2 of 3 masters can grant a lock, and 2 are needed: none of these may fail", Remedy: lacks},
 			doctor.Finding{ID: "reachable", Severity: doctor.Warning, Masters: masters[2:], Verdict: "connect: connection refused", Remedy: "start it, or correct the address"},
-			doctor.Finding{ID: "eviction-policy", Severity: doctor.Error, Masters: masters[:2], Verdict: "maxmemory-policy is allkeys-lru, and 97% of maxmemory (100 MB) are used: to evict a lock is to unlock it", Remedy: "CONFIG SET maxmemory-policy noeviction"},
+			doctor.Finding{ID: "eviction-policy", Severity: doctor.Error, Masters: masters[:2], Verdict: "maxmemory-policy is allkeys-lru, and 97% of maxmemory (100 MB) are used: to evict a lock is to unlock it", Remedy: "CONFIG SET maxmemory-policy noeviction, also in redis.conf"},
 			doctor.Finding{ID: "unseen", Severity: doctor.Note, Masters: masters, Verdict: "SCAN refused (NOPERM): doctor did not see locks of other libraries", Remedy: "run doctor as a user that may, see docs/doctor.md"},
 			doctor.Finding{ID: "redisson", Severity: doctor.Note, Masters: masters[:1], Verdict: `clients of Redisson have "a", and share names with ours`, Remedy: "see docs/migrating.md"}),
 		found("a majority is dead", 1,
