@@ -9,19 +9,18 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// Activity is what a client does with its masters. They are checked as often as it needs to know of
-// them: does the connection work, and can the master write to its disk; what time is it there; is
-// it a master, and has it been one all the time? See docs/design/masters.md, "Checks". This bounds the time without
-// checks for those who send nothing.
+// Activity is what a client does with its masters. It says how often they are checked while the client sends nothing: does the
+// connection work, and can the master write to its disk; what time is it there; is it a master, and has it been one all the
+// time? See docs/design/masters.md, "Checks".
 type Activity uint8
 
 const (
-	// Holding: something is held, and who holds it must hear of a clock that has jumped or a
+	// Holding: something is held, and its holder must hear of a clock that has jumped or a
 	// master that was replaced. Checks go out each second.
 	Holding Activity = iota
 
 	// Waiting: something is asked for, and nothing held. Checks go along with the requests, and
-	// alone after three seconds, since masters also hand locks off to who does not ask.
+	// alone after three seconds, since a hand-off may come to a client that does not ask meanwhile.
 	Waiting
 
 	// Idle: neither. Checks go out after 12 to 18 seconds, so that routers and the master see a
@@ -38,9 +37,9 @@ const (
 // drawSilence draws when the next beat of an idle connection is due, so that those of many clients
 // spread.
 //
-// It is at most a lease: in a silence a clock may jump by what is allowed for its length without
-// being found, see [clockCheck]. If a lease is no shorter, it did not end earlier by that than its
-// client deducts. Otherwise it may have, and the master would be trusted with the next vote.
+// It is at most a lease. A clock may jump unnoticed by the drift that is allowed for the length of a silence, see [clockCheck].
+// A lease that is as long has that drift deducted from its validity. A shorter one may have ended early, and the master
+// would be trusted with the next vote.
 func (n *Node) drawSilence() time.Duration {
 	longest := n.longestSilence()
 	return longest*2/3 + rand.N(longest/3)
@@ -64,8 +63,7 @@ func (n *Node) putChecksFirstLocked(l *link, batch []call, now clock.Instant) []
 	return slices.Insert(batch, 0, first[:]...)
 }
 
-// beat has the checks sent if the client needs them now or has notes to send, and otherwise looks again when
-// it may.
+// beat sends the checks if the client needs them now or has notes to send. Otherwise it sets when to look again.
 func (n *Node) beat(l *link) {
 	n.mu.Lock()
 	to, compose := n.observer, n.compose
@@ -127,8 +125,7 @@ var (
 	askTime = script.Plain("TIME")
 )
 
-// Note is a command by which a client tells a master of itself, or asks it of others. No lock depends
-// on what becomes of it.
+// Note is a command by which a client tells a master about itself, or asks about others. No lock depends on its answer.
 type Note struct {
 	Cmd *script.Command
 	To  Receiver
@@ -137,8 +134,8 @@ type Note struct {
 // noteEvery is how old notes are, at least, when new ones are sent. They are at most a silence old.
 func (n *Node) noteEvery() time.Duration { return n.longestSilence() * 2 / 3 }
 
-// Present has the node send the notes that compose returns for its master: soon after each new connection,
-// and then every 12 to 18 s, behind the checks and in the same write. It ends with a nil compose.
+// Present makes the node send the notes that compose returns for its master: soon after each new connection,
+// and then every 12 to 18 s, behind the checks and in the same write. A nil compose ends that.
 func (n *Node) Present(compose func(i int) []Note) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,7 +145,7 @@ func (n *Node) Present(compose func(i int) []Note) {
 	}
 }
 
-// Noted tells the node that notes were sent just now, by Send; or that they are out of date, and new ones
+// Noted tells the node that notes were sent just now, by Send; or, if not, that those it sent are out of date, and new ones
 // are due.
 func (n *Node) Noted(sent bool) {
 	n.mu.Lock()

@@ -25,7 +25,7 @@ func (n *Node) newCallLocked(cmd *script.Command, to Receiver) call {
 	return call{cmd: cmd, to: to, number: n.calls}
 }
 
-// delivery is an answer that is delivered once no lock is held, or something to tell then.
+// delivery is an answer, or an event for the observer, that is delivered once no mutex is held.
 type delivery struct {
 	to     Receiver
 	answer script.Answer

@@ -14,7 +14,7 @@ import (
 
 // clockCheck compares how fast a master's clock runs with how fast ours does. A master whose clock gains more than
 // [clock.Drift] has forgotten votes, just as one that restarted, see docs/how-it-works.md, "Clocks of masters". Until
-// the leases that it ended would have ended, it is sent every command and does what it is told, but
+// all leases that it may have ended early would have ended anyway, it is sent every command, but
 //
 //   - where it says that an owner has a lock, to an Acquire, AcquireOrRegister, Enter or Raise, the
 //     answer is Failed with a [server.UnsteadyError], and the caller releases what it may have; a hold that

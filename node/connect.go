@@ -35,8 +35,8 @@ func (n *Node) keepConnected() {
 		if n.ctx.Err() != nil {
 			return
 		}
-		// A connection that worked for a while is tried again at once: the master may only
-		// have restarted. So is one that worked until the scripts were gone, which the next one loads.
+		// After a connection that worked for a while, the next one is tried at once: the master may only
+		// have restarted. So it is if the scripts were gone, since the next one loads them.
 		if l != nil && (time.Since(since) > heartbeat || wasUp && server.NoScript(err)) {
 			tries = server.MoreAttempts()
 			continue

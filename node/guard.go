@@ -9,18 +9,16 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// guardEnd returns from when on the master may grant holds, and whether this node has met the process as the master that it
-// was before, and still is. told is when the answer came in which the process said how old it is.
+// guardEnd returns from when on the master may grant holds, and whether this node has met the process before, as the master
+// that it still is. The process said how old it is in an answer that came at told. From then on its age counts by our
+// clock, and not from the question: it may have been frozen in between.
 //
-// The age counts on by our clock from told: between the question and the answer the process
-// may have been frozen. It is up to a second too great, hence one second more. What this node saw
-// itself takes precedence, since the master's wall clock may have jumped. Where it saw another
-// process before, this one is no older than the time since then. A guard that was worked out
-// for the same process before does not end sooner now.
+// What this node saw itself takes precedence, since the master's wall clock may have jumped. A process that took the place of
+// another is no older than the time since then, and a guard that was worked out before for the same process does not end
+// sooner now.
 //
-// A master that was a replica may lack votes that its old master gave, so its age counts from its promotion: from when this
-// node first sees the process as a master, since INFO does not tell. How long it says that it was promoted, and when it
-// says so without need, is in docs/changes.md.
+// INFO does not tell when a replica was promoted. So the age of a promoted master counts from when this node first met it as a
+// master. For how long Redis remembers a promotion, see docs/changes.md.
 func (n *Node) guardEnd(id *server.Identity, told clock.Instant) (end clock.Instant, met bool) {
 	last := n.previous.id
 	met = last.Run == id.Run && n.replicaRun != id.Run && (!id.Promoted || last.History == id.History)
@@ -69,8 +67,8 @@ func (n *Node) logUpLocked(l *link) {
 
 // endGuardLocked notes that the guard is over, if it is.
 //
-// The writer looks at that as late as possible. A guard that is over when a command is written is so when the script runs: in
-// the process that this connection was made to, which only grows older.
+// The writer looks at that as late as possible. A guard that is over when a command is written is over when the script runs,
+// since commands on this connection run in one process, which only grows older.
 func (n *Node) endGuardLocked(l *link) {
 	if !l.guarded || l.guardLeft() > 0 {
 		return
@@ -82,9 +80,8 @@ func (n *Node) endGuardLocked(l *link) {
 	}
 }
 
-// withhold makes of c what a guarded master may run: whoever waits is entered into its queue, so that the lock goes to the
-// first of them when the guard ends, and whatever the master says to that is no vote. It returns why c is not sent at all,
-// if it must not be.
+// withhold changes c to what a guarded master may run. A waiter is entered into the master's queue, so that the lock goes to the
+// first of them when the guard ends; the answer to that is no vote. If c must not be sent at all, withhold returns why.
 func (l *link) withhold(c *call) error {
 	if !l.guarded || !c.cmd.Grants() {
 		return nil

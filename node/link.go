@@ -54,7 +54,7 @@ func (l *link) err() error {
 // gone.
 const hopeless = 4
 
-// setTimerLocked has timeOutCalls run after d.
+// setTimerLocked makes timeOutCalls run after d.
 func (n *Node) setTimerLocked(l *link, d time.Duration) {
 	l.timerSet, l.timerDue = true, clock.Now().Add(d)
 	l.timer.Reset(d)
@@ -63,11 +63,11 @@ func (n *Node) setTimerLocked(l *link, d time.Duration) {
 // timeOutCalls answers Unknown to the calls that have waited for Config.Timeout. They stay in
 // flight, so that a late answer is matched with its own call and not with the next one.
 //
-// A master that answers nothing for that long is down, and up once it has answered: to connect again would cost both more
-// than the answer does. The connection is given up with a call that has waited for longer than is hopeless.
+// A master that answers nothing for that long is down, and up again once it has answered: a new connection would cost both
+// sides more than that answer. Only after [hopeless] times as long is the connection given up.
 //
-// A timer that fires late tells that this process had no time to run, as a step of [awake] does. So nothing is judged
-// before the reader had another chance, and the master is not judged at all.
+// A timer that fires late shows that this process had no time to run, see [awake.Late]. The answers may have come by then, so
+// the reader gets another chance before any call is answered, and the master is not judged.
 func (n *Node) timeOutCalls(l *link) {
 	now := awake.Now()
 	n.mu.Lock()
@@ -118,12 +118,10 @@ func (l *link) silent(now clock.Instant) time.Duration {
 }
 
 // dropStaleLocked answers the commands that have waited for Config.Timeout to be written, and keeps the
-// releases among them, which are older than all that still waits. It returns when it has to look again,
-// next at the latest.
+// releases among them. It returns in how long it has to look again, which is next at most.
 //
-// An owner whose first command is dropped has nothing at the master, so what else of it waits goes as
-// well: its release, usually. Otherwise a master that could not be asked for a lock would have to be
-// asked to release it.
+// An owner whose first command is dropped has nothing at the master. So its other commands are dropped as well, usually a
+// release: a master that was not asked for a lock need not be asked to release it.
 func (n *Node) dropStaleLocked(due []delivery, now clock.Instant, next time.Duration) ([]delivery, time.Duration) {
 	if n.state != up || n.queue.Len() == 0 {
 		return due, next // they wait for the connection, which has a deadline

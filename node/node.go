@@ -20,7 +20,7 @@ import (
 
 // Config says how to reach one master.
 type Config struct {
-	Index  int           // among the masters of the client: callers are told it with all that the master says
+	Index  int           // among the masters of the client; it comes with each answer and event
 	Name   string        // in errors and logs
 	Pool   *redis.Pool   // provides the node's connections
 	Prefix script.Prefix // that names have at the master, and not here
@@ -118,8 +118,8 @@ func New(cfg Config) *Node {
 // Name returns the name of the master in errors and logs.
 func (n *Node) Name() string { return n.cfg.Name }
 
-// Prefix returns what names begin with at the master, for whoever searches its keys: a Scan is sent as it is, and so are
-// all commands that run no script.
+// Prefix returns what names begin with at the master. Callers that search its keys need it, since commands that run no
+// script, such as a Scan, are sent as they are.
 func (n *Node) Prefix() script.Prefix { return n.cfg.Prefix }
 
 // Receiver takes the answers to the commands of a fan-out.
@@ -132,15 +132,15 @@ type Receiver interface {
 
 // Send sends cmd, and calls to.Answer exactly once with the answer.
 //
-// Send does not block. While the master is down the answer is Unsent, at once, and so it is where
-// more waits for the master than it answers in time. A release is still kept, and sent when
-// the master is back, unless Config.MaxLease has passed by then.
+// Send does not block. The answer is Unsent, at once, while the master is down, and while more waits for it than it
+// answers in time. Even then a release is kept, and sent when the master is back, unless Config.MaxLease has passed by
+// then.
 func (n *Node) Send(cmd *script.Command, to Receiver) {
 	n.Queue(cmd, to)
 	n.Flush()
 }
 
-// Queue is Send of a command that others follow at once: Flush has all of them written, together.
+// Queue is Send without the write, for commands that others follow at once: Flush writes all of them together.
 func (n *Node) Queue(cmd *script.Command, to Receiver) {
 	n.mu.Lock()
 	why := n.queueLocked(cmd, to)
@@ -150,7 +150,7 @@ func (n *Node) Queue(cmd *script.Command, to Receiver) {
 	}
 }
 
-// Flush has written what is queued.
+// Flush makes the node write what is queued.
 func (n *Node) Flush() { wake(n.wake) }
 
 // queueLocked queues cmd, or returns why the master gets none.
@@ -181,8 +181,8 @@ func (n *Node) Down() bool {
 	return n.state == down
 }
 
-// GuardOf returns for how long the master grants no holds yet to a client with that guard. It is zero when the
-// master does grant them, and when that is not known: it cannot be reached, or this client has no guard.
+// GuardOf returns for how long the master would grant no holds yet to a client with that guard. It is zero if the
+// master grants them, and if that is not known, since the master cannot be reached, or this client has no guard.
 func (n *Node) GuardOf(guard time.Duration) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// Observer is who uses a master. It is told what casts doubt on the votes that the master gave before: before
-// anything that the master answered later is delivered. Its methods are called without a mutex of the node,
-// and must not block.
+// Observer uses a master. Its methods tell it what casts doubt on votes that the master gave before, ahead of any later answer
+// of the master. They are called without a mutex of the node, and must not block.
 type Observer interface {
 	// Activity says how often to check the master. It is called about as often as that is done.
 	Activity() Activity
@@ -21,15 +20,15 @@ type Observer interface {
 	// the most that it can have gained.
 	Gained(i int, most time.Duration)
 
-	// Doubted is called when what master i voted for so far may have ended, or be forgotten: its clock ran ahead, which is
-	// told before Gained, the first time; or it is up again, and another process than before, or one that was a replica since.
+	// Doubted is called when what master i voted for so far may have ended, or be forgotten. Either its clock ran ahead, and
+	// the first call of Gained follows; or it is up again, and another process than before, or one that was a replica since.
 	Doubted(i int)
 
 	// Steady is called when what the clock of master i has gained does not matter any more.
 	Steady(i int)
 }
 
-// Observe has the node ask to, and tell it, from now on. Until then the client counts as Holding.
+// Observe makes to the observer, of which there is one. Until then the client counts as Holding.
 func (n *Node) Observe(to Observer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -45,8 +44,7 @@ func (n *Node) observedLocked(due []delivery, tell func(to Observer, i int)) []d
 	return append(due, delivery{tell: func() { tell(to, n.cfg.Index) }})
 }
 
-// traceChange tells the trace that the state of the master has changed. It is called where the log is
-// told.
+// traceChange tells the trace that the state of the master has changed. It goes along with a line in the log.
 func (n *Node) traceChange(e redlocktrace.MasterChanged) {
 	if t := n.cfg.Trace; t != nil {
 		e.Client, e.Time, e.Master = t.Client, time.Now(), n.cfg.Name
@@ -67,9 +65,9 @@ func (n *Node) traceAnswer(c *call, answered clock.Instant, reply any) {
 // connected, and there is no [server.GuardedError] and no [server.UnsteadyError]. Otherwise it returns the
 // reason.
 //
-// A connection that is closed is known at once. Anything else, such as a master that hangs, is known
-// at the next check and Config.Timeout at most: one second while something is held, up to 18 while the
-// client is idle; see [Activity].
+// That a connection is closed is known at once. Anything else, such as a master that hangs, is known Config.Timeout after
+// the next check at the latest, which comes within a second while something is held, and within 18 while the client is idle;
+// see [Activity].
 //
 // Cost: nothing is sent.
 func (n *Node) Ready() error {
@@ -108,9 +106,8 @@ func (n *Node) working() (*link, error) {
 }
 
 // Notify sends on c whenever the result of Ready may have changed, until stop is called: the master
-// came up, an attempt to connect failed, or its clock ran ahead or is steady again. It never
-// blocks to send to c: what c has no room for is dropped. The end of a guard is not notified, since
-// the error of Ready tells when that is.
+// came up, an attempt to connect failed, or its clock ran ahead or is steady again. If c has no room, nothing is sent. The
+// end of a guard is not notified, since the error of Ready tells when that is.
 func (n *Node) Notify(c chan<- struct{}) (stop func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,7 +122,7 @@ func (n *Node) Notify(c chan<- struct{}) (stop func()) {
 
 func (n *Node) notifyLocked() {
 	for _, c := range n.notified {
-		wake(c) // or it was notified, and has yet to look
+		wake(c)
 	}
 }
 

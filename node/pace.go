@@ -8,9 +8,9 @@ import (
 // nobody waits for it any more.
 //
 // What is in flight is bounded as TCP bounds it, see docs/design/masters.md. Once commands have waited for
-// [Config.Timeout], no more holds are asked of the master than it has room for: what would not get through in time is
-// answered Unsent at once, and leaves nothing there that must be released. Releases have no bound of their own: each
-// follows a command that was let in, or a message, of which the client answers few at a time.
+// [Config.Timeout], there is room for a few that wait. Further ones that ask for a hold are answered Unsent at once, and so
+// leave nothing at the master that must be released. Releases need no bound of their own: each follows a command that was
+// let in, or a message, of which the client answers few at a time.
 type pace struct {
 	window  int           // how many calls may be under way
 	changed clock.Instant // when it did last, while wary

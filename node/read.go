@@ -32,9 +32,8 @@ func (n *Node) read(l *link) {
 
 // receiveLocked takes in the answer to the oldest call in flight.
 //
-// When an answer shows that the master has no vote, nothing more is read. So whatever was written
-// behind that call is Unknown, and a release among it is sent again: a master that was a replica for
-// a while may have granted what it has forgotten.
+// When an answer shows that the master has no vote, nothing more is read. So all calls behind that one are Unknown, and the
+// releases among them are sent again: a master that was a replica for a while may have forgotten what it granted.
 func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []delivery {
 	if err != nil {
 		l.giveUp(err)

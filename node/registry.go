@@ -12,9 +12,8 @@ import (
 // Registry holds the run ids of the processes that nodes lead to, and so finds the same server
 // under two names. The zero value is ready to use.
 //
-// When addresses move, another node may come to lead to a process. It may not have it at once: votes
-// that the process gave over the old connection may still count, and with its votes to the other node it
-// would have two. They have ended when the longest lease has.
+// When addresses move, another node may come to lead to a process. It is refused until the longest lease has passed: votes
+// that the process gave over the old connection may still count, and with one to the new node it would have two.
 type Registry struct {
 	mu       sync.Mutex
 	links    map[string]registered // by run id
@@ -51,8 +50,8 @@ func (r *Registry) add(n *Node, run string) error {
 }
 
 // addNameless notes that n leads to a process that does not say which it is. With a guard it grants nothing. Without
-// one it votes, as its user has asked for: names of fixed addresses need no check. But an address that moves, or a name that is
-// given twice, would give one server several votes, and nobody would notice. So the log says once that nobody looks.
+// one it votes, as its user has asked for: fixed addresses need no check. But an address that moves, or a server that is
+// named twice, would have several votes, unnoticed. So the log says once that nobody checks.
 func (r *Registry) addNameless(n *Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"example.com/redlock/node/server"
 )
 
-// Subscriber is told what a master publishes for this client. Its methods are called from one
+// Subscriber receives what a master publishes for this client. Its methods are called from one
 // goroutine for each master, and must not block.
 //
 // Messages may be lost, late or doubled, so each is a hint until it is checked.
@@ -26,8 +26,8 @@ type Subscriber interface {
 	// Freed is called when master i may have freed the lock at key without handing it off, so
 	// that it is time to ask for it.
 	Freed(i int, key string)
-	// Wanted is called when master i refused the lock at key to somebody, since this client's owner has it, which
-	// says that its client keeps locks.
+	// Wanted is called when master i refused the lock at key to somebody, since an owner of this client has it that may be
+	// kept without being used, see [script.Keeps].
 	Wanted(i int, key, owner string)
 	// Subscribed is called when the subscription at master i begins to work, and when it
 	// breaks. What was published in between is lost.
@@ -72,8 +72,8 @@ func (n *Node) Subscribe(client string, to Subscriber) {
 	n.running.Go(s.keepSubscribed)
 }
 
-// Watch has Subscriber.Freed called when one of Redisson's clients frees the lock at key, or somebody a slot
-// of the semaphore that key is of, see [script.Slots], until Unwatch has been called as often. Without
+// Watch makes the node call Subscriber.Freed when one of Redisson's clients frees the lock at key or, if key is
+// [script.Slots] of a semaphore, when anybody frees a slot of it. That ends when Unwatch has been called as often. Without
 // Subscribe it does nothing.
 func (n *Node) Watch(key string) { n.addWatch(key, 1) }
 
@@ -247,9 +247,9 @@ func (s *subscription) read(conn *server.Conn, l *link) error {
 	}
 }
 
-// deliver delivers a message of queue.lua. A hand-off is a vote, so it counts only from the process
-// that commands go to by l, and while that is neither guarded nor has an unsteady clock. If it became
-// a replica, which publishes what its master does, l is given up.
+// deliver delivers a message of queue.lua. A hand-off is a vote, so it counts only if it is from the process that commands go
+// to, over l, and that process is neither guarded nor has an unsteady clock. A replica publishes what its master does; if the
+// process became one, l is given up.
 func (s *subscription) deliver(l *link, payload string) {
 	h, ok := s.n.cfg.Prefix.DecodeHandOff(payload)
 	switch {

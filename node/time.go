@@ -8,10 +8,10 @@ import (
 )
 
 // Time returns what the master's wall clock shows now, to within half a round trip and what it
-// drifted since it was last asked: at most a second ago while commands are sent, 18 when the client
-// was idle, in which clocks drift by a millisecond or two. If it was set meanwhile, the first
-// commands after the silence do not know of it yet. A master that is gone is assumed to keep time,
-// and one that refuses to tell to have ours. The result is false if the master was never asked.
+// drifted since it was last asked: at most a second ago while commands are sent, and 18 while the client
+// is idle, in which clocks drift by a millisecond or two. If the clock was set in such a silence, Time is wrong until the
+// next answer. A master that is gone is assumed to keep time,
+// and one that refuses TIME to have ours. The result is false if the master was never asked.
 //
 // Cost: nothing is sent.
 func (n *Node) Time(now clock.Instant) (time.Time, bool) {
@@ -62,7 +62,7 @@ func (a *answerTime) bound() time.Duration { return a.smoothed + 4*a.deviation }
 // while there is no connection.
 func (n *Node) RoundTrip() time.Duration { return time.Duration(n.roundTrip.Load()) }
 
-// storeRoundTripLocked has RoundTrip return what l has measured.
+// storeRoundTripLocked makes RoundTrip return what l has measured.
 func (n *Node) storeRoundTripLocked(l *link) {
 	n.roundTrip.Store(int64(min(l.answerTime.bound(), n.cfg.Timeout)))
 }

@@ -80,9 +80,9 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 	return batch, due, false
 }
 
-// comeUpLocked notes that the master is up, if it has answered all that it was sent, and returns what is to be told
-// then. What it must have answered are the releases that were not acknowledged when the connection was made: so
-// releases cannot pile up at a master that answers handshakes and nothing else.
+// comeUpLocked notes that the master is up, if it has answered the releases that were not acknowledged when the connection
+// was made, and returns what is to be told then. So releases cannot pile up at a master that answers handshakes and nothing
+// else.
 func (n *Node) comeUpLocked(l *link) (due []delivery) {
 	if n.state == up || l.inFlight.Len()+l.resends.Len() > 0 {
 		return nil
