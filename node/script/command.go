@@ -97,7 +97,7 @@ func Renew(lease time.Duration, holds []Renewal) *Command {
 	return c
 }
 
-// healing has a renewal set again what nobody has.
+// healing makes a renewal set a lock again that nobody has.
 var healing any = "heal"
 
 // Inspect asks who has the lock at key, and who waits for it. The answer is Done, with an empty
@@ -147,8 +147,8 @@ func (c *Command) Owners() iter.Seq[string] {
 // sent to a guarded master.
 func (c *Command) Grants() bool { return verbs[c.verb].grants }
 
-// Registering returns what is left of an ask that must not grant: it enters its owner into the queue, as
-// [Owner.Register] does. It is nil if c is no ask of one that waits.
+// Registering returns an AcquireOrRegister without the acquire: it enters its owner into the queue, as
+// [Owner.Register] does. It is nil for other commands.
 func (c *Command) Registering() *Command {
 	if c.verb != asking {
 		return nil
@@ -162,9 +162,8 @@ func (c *Command) Registering() *Command {
 // Repeats reports whether the command has to be sent again until the master has answered.
 func (c *Command) Repeats() bool { return verbs[c.verb].repeats }
 
-// Again returns what is sent when c is sent again. The sender of c was told that it was not answered, and has stopped
-// waiting. So a release that enters somebody goes without the next owner, which registers by itself, or has given up
-// since.
+// Again returns what is sent when c is sent again. By then its sender has been told that c was not answered. So a release that
+// enters a next owner goes without it: that owner registers by itself, or has given up.
 func (c *Command) Again() *Command {
 	if c.next == "" {
 		return c
@@ -177,8 +176,8 @@ func (c *Command) Again() *Command {
 // Releases reports whether the command gives back all that its owner has. A Leave does not.
 func (c *Command) Releases() bool { return c.verb == releasing }
 
-// First reports whether nothing was asked for its owner before: a master that does not get the command
-// has nothing of the owner.
+// First reports whether the command is the first of its owner, so that a master that does not get it has nothing of the
+// owner.
 func (c *Command) First() bool { return c.first }
 
 // Vouches reports whether Done is a vote: it says that an owner has a lock.

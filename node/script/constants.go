@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What scripts and Go must have the same of. It is written here, and in a script its name in capitals stands for it.
+// Values that scripts and Go share. In a script, the name in capitals stands for the value.
 const (
 	// TokenRange is how many fencing tokens the owner of a client that keeps locks gets: its counter has the last.
 	TokenRange = 1000

@@ -24,8 +24,9 @@ type HandOff struct {
 	Key    string // without the prefix
 }
 
-// DecodeHandOff reads what queue.lua publishes of a name of the client's: owner, round, token and key; or owner, the word
-// wanted, and key. Behind the token of a reader is ":shared", which says nothing that its owner does not know.
+// DecodeHandOff reads what queue.lua publishes: owner, round, token and key; or owner, the word wanted, and key. Behind the
+// token of a reader is ":shared", which its owner knows. ok is false if the payload is neither, or of a name that this client
+// does not have.
 func (p Prefix) DecodeHandOff(payload string) (h HandOff, ok bool) {
 	owner, rest, _ := strings.Cut(payload, " ")
 	key, wanted := strings.CutPrefix(rest, "wanted ")
@@ -50,10 +51,10 @@ func Keeps(owner string) bool {
 	return len(owner) > uuidSize+len(keepMark) && owner[uuidSize:uuidSize+len(keepMark)] == keepMark
 }
 
-// ReleaseOfAny returns the release of a lock that an owner may have alone or share. It may have been a
-// writer when the lock was handed to it, and a reader when it was released: of the releases that a
+// ReleaseOfAny returns the release of a lock that an owner may have alone or share. The owner may have been a
+// writer when the lock was handed to it, and be a reader now. Of the releases that a
 // master has not answered only the last is sent again, so that must free either. It raises no fencing counter:
-// whatever gave the owner the lock did, and the token of a message may be made up.
+// the grant has done that, and the token of a message may be forged.
 func ReleaseOfAny(key, owner string) *Command {
 	return NewReader(key, owner).Release(1, 0) // it frees also what a reader has alone
 }

@@ -17,9 +17,9 @@ local function leave(owner)
   end
 end
 
--- handOn hands the lock on if holder, who has it now, is nobody or readers: they let in others, also
--- when a writer before those gives up. token is that of the owner who gave the lock back, empty to hand it to nobody;
--- mine says that this owner had it, and waits that somebody may wait. It returns the answer.
+-- handOn hands the lock on unless holder, who has it now, is a writer. Readers let in others when a writer that
+-- stood before those gives up. token is that of the owner who gave the lock back, empty to hand it to nobody;
+-- mine says that this owner had it, and waits that somebody may wait. handOn returns the answer of the script.
 local function handOn(holder, token, mine, waits)
   local answer = mine and 1 or 0
   if holder and holder ~= 'shared' or

@@ -22,9 +22,9 @@ const (
 	slotPrefix = "redlock_slot:" // as freed.lua has it
 )
 
-// Layout is the number of what clients store at masters and say to each other there: the keys, their values and the
-// messages. Clients publish it, and those of two numbers take no locks together, so it changes with the meaning of
-// something that older clients read, and not when they may ignore what is new. docs/design/wire.md is the page of it.
+// Layout is the version of what clients store at masters and say to each other there: the keys, their values and the
+// messages. Clients publish it, and those of different versions take no locks together. So it changes when something that
+// older clients read changes its meaning, and not for an addition that they may ignore. docs/design/wire.md has all of it.
 const Layout = 1
 
 // prefixes are those of all keys of our own.
@@ -124,8 +124,8 @@ func belonging(prefix, name string) string {
 	return prefix + "{" + name + "}"
 }
 
-// Traces returns every key that commands of these owners may leave at a master for the lock called name.
-// A caller that tries the commands on a name of its own deletes them afterwards.
+// Traces returns every key that commands of these owners may leave at a master for the lock called name. A probe, which tries
+// the commands on a name of its own, deletes them afterwards.
 func Traces(name string, owners ...string) []string {
 	queue := belonging(queuePrefix, name)
 	all := []string{name, belonging(fencePrefix, name), queue, belonging(turnPrefix, name), belonging(readPrefix, name)}
@@ -135,8 +135,8 @@ func Traces(name string, owners ...string) []string {
 	return all
 }
 
-// Families returns one key for each kind of key that the scripts use for a lock called name, by the pattern
-// that an ACL rule has for such keys of all names that begin with start, as name does. No pattern matches a
+// Families returns one key of each kind that the scripts use for a lock called name. Each is found under the pattern by which
+// an ACL rule permits such keys of all names that begin with start, as name does. No pattern matches a
 // key of another name, unless that begins with a brace and start.
 func Families(name, start string) map[string]string {
 	of := map[string]string{start + "*": name}

@@ -58,10 +58,9 @@ var scripted = regexp.MustCompile(`^(ERR Error running script .*)?@user_script: 
 // place is what Redis 7 puts behind it.
 var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)
 
-// Said takes out of an error reply what Redis adds when the command was called by a script: what is
-// left begins with the code word. It also takes out the arguments, which a server repeats that does not
-// know the command: those of AUTH are a password; and what is more than any server has to say. What a master
-// says goes through here before anybody hears of it.
+// Said shortens an error reply to what it says. It takes out what Redis adds when the command was called by a script, so that
+// the code word comes first; the arguments, which a server repeats that does not know the command, since those of AUTH are a
+// password; and what is longer than any server's error. Every error of a master goes through here first.
 func Said(reply redis.Error) redis.Error {
 	text, _, _ := strings.Cut(string(reply), ", with args")
 	text = scripted.ReplaceAllString(text, "")

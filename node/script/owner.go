@@ -15,14 +15,13 @@ const (
 	Shared
 )
 
-// Owner is one try at a lock, and the hold that comes of it. What its commands have in common is
-// made once.
+// Owner is one try at a lock, and the hold that comes of it.
 type Owner struct {
 	Key  string
 	ID   string // "uuid:rN"
 	Mode Mode
-	name any // Key
-	id   any // ID
+	name any // Key, and ID below, as commands have them: converted once
+	id   any
 
 	from  uint64 // what its rounds are counted from
 	named bool   // an ask names it, or a release that enters it into the queue
@@ -40,22 +39,21 @@ func NewReader(key, id string) *Owner {
 	return o
 }
 
-// CountFrom has the masters number the owner's rounds from n + 1 on, and returns it. Only who may read the
-// queue knows a number that nobody can guess: so a [HandOff] that names it is a master's.
+// CountFrom makes the owner's rounds begin with n + 1, and returns the owner. If n cannot be guessed, only those who may read
+// the queue know the number of a round. So a [HandOff] that names it is a master's.
 func (o *Owner) CountFrom(n uint64) *Owner {
 	o.from = n
 	return o
 }
 
-// AsReader returns the reader that an owner is after a downgrade: its renewals make the lock that it has a shared one.
+// AsReader returns o after a downgrade: a reader, whose renewals make the lock that it has a shared one.
 func (o *Owner) AsReader() *Owner {
 	r := *o
 	r.Mode = Shared
 	return &r
 }
 
-// Round returns which round of the owner a hand-off to it names. It is none of its rounds if the hand-off
-// names a number from before them, or after.
+// Round returns which round of the owner h names, counted from 1. It may be none of them.
 func (o *Owner) Round(h HandOff) uint64 { return h.Round - o.from }
 
 // command begins a command. Its first argument is the owner.
@@ -65,8 +63,8 @@ func (o *Owner) command(v verb) *Command {
 	return c
 }
 
-// ask begins a command by which the owner may come to have something, for lease if it is to have it now.
-// One goroutine makes these.
+// ask begins a command by which the owner may come to have something: a hold, for lease, or an entry in the queue. One
+// goroutine at a time makes them.
 func (o *Owner) ask(v verb, lease any, proposal int64) *Command {
 	c := o.command(v)
 	c.first, o.named = !o.named, true
@@ -159,7 +157,7 @@ func (o *Owner) release(token any, waited bool) *Command {
 	return c.as(o.Mode)
 }
 
-// hasWaited is what the release of a writer says that may be in the queue.
+// hasWaited is in the release of a writer that may be in the queue.
 var hasWaited any = "waited"
 
 // Entering returns a release that also enters next into the queue, before the lock is handed to the first in it.

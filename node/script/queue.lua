@@ -30,20 +30,21 @@ local function notify(owner, round, token)
     owner .. ' ' .. round .. ' ' .. token .. ' ' .. lock)
 end
 
--- handOff gives the lock to the first in the queue who can be notified, or polls, and whose last ask is not
--- stale: it would not count the answer to one that is. Others leave the queue, and enter it again
--- with their next ask. A reader lets in those behind it, up to the first writer, who waits until
--- they have gone. At most 32 are let in at once; the next ask of a reader lets in more. And at most
--- 64 are looked at, since the master does nothing else meanwhile: however many have died, those
--- who live ask again, and come to the first of them in the end.
+-- handOff gives the lock to the first waiter who can be notified, or polls, and whose last ask is not
+-- stale: its client does not count the answer to a stale ask. Waiters before that one leave the queue, and enter
+-- it again with their next ask. A reader lets in the readers behind it, up to the first writer, which waits until
+-- they have gone. At most 32 are let in at once; the next ask of a reader lets in more. At most
+-- 64 waiters are looked at, since the master does nothing else meanwhile. The asks that follow take the lock past any
+-- number of dead waiters in the end.
 --
 -- holder is who has the lock: nobody, or "shared" if readers do. The fencing token of a writer who comes next is
 -- above the counter and above token, and the one proposed if that is so, or if the counter is no token, see
 -- fence.lua. It is what a grant would be. A reader leaves the counter as it is, unless token is above it.
 --
 -- handOff returns the new owner and its lease in ms, "shared" if readers have the lock, nil if
--- nobody has it and nobody waits, an empty string and 0 if those who wait are still to be looked at. me, who reads the answer of this script, needs no message. If it is a writer it only
--- leaves the queue; a reader is let in, for its lease, and returned then.
+-- nobody has it and nobody waits, an empty string and 0 if there are waiters that were not looked at. me reads the answer of
+-- this script, so it needs no message. If me is a writer it only leaves the queue, and the caller grants; a reader is let in,
+-- for its lease, and returned.
 local function handOff(token, holder, me, lease)
   local joined, passes, looks = false, 32, 64
   while passes > 0 and looks > 0 do

@@ -23,7 +23,7 @@ local function reads(owner)
   return tonumber(redis.call('zscore', readers, owner) or 0) > clock()
 end
 
--- lasts has the lock expire with the last of its readers, whose lease ends then.
+-- lasts makes the lock expire at last, when the lease of its last reader ends.
 local function lasts(last)
   last = string.format('%.0f', last)
   redis.call('pexpireat', lock, last)

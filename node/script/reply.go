@@ -190,7 +190,7 @@ func (c *Command) Longest() int {
 // long. For a hold that is renewed it may be an error.
 const longestStep = 512
 
-// Longest is the same of a plain command, by its first word.
+// Longest is how many bytes the reply to a plain command may have, by its first word.
 func Longest(name string) int {
 	switch name {
 	case "PING", "TIME", "SET", "DEL", "TYPE", "PTTL":

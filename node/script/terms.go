@@ -169,9 +169,9 @@ func shared(masters []Master) []Master {
 const OnHost = " on "
 
 // PublishTerms publishes terms, by their text, at a master for life, in place of what client published there before,
-// and asks for those of others. ReadUses reads the reply. One that is alone publishes nothing where others have other
-// terms. sent is what the master's clock shows, as far as is known, or zero: what it gets more than 2 s later
-// counts for so much less, as that of a client that ended meanwhile.
+// and asks for those of others. ReadUses reads the reply. With alone, nothing is published if others have other
+// terms. sent is what the master's clock shows as far as is known, or zero. If the command arrives more than 2 s after that,
+// the life is shorter by as much: the client may have ended meanwhile.
 //
 // Cost: one script call, some 30 µs of the master's time.
 func PublishTerms(client, text string, life time.Duration, sent time.Time, alone bool) *Command {

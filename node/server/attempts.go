@@ -25,20 +25,20 @@ const (
 )
 
 // Attempts paces the attempts to connect to one master, see docs/design/masters.md. A connection costs a master far more
-// than a command does, so one that gives up and begins anew makes the queue longer for all, itself included. Where not even
-// TCP connects, nothing is lost with an attempt, and patience would only delay the next.
+// than a command does, so a client that gives up and begins anew makes the queue longer for all, itself included. If not even
+// TCP connects, an attempt that is given up costs the master nothing, and patience would only delay the next.
 type Attempts struct {
 	Patience time.Duration // of the next attempt
 	retry    time.Duration // the mean pause before it
 }
 
-// FirstAttempts are those at a master that has not answered yet: it may not be one, which its user wants to
+// FirstAttempts are those at an address that has not answered yet: there may be no master, which the user wants to
 // hear soon. A reply may take timeout, as any other.
 func FirstAttempts(timeout time.Duration) Attempts {
 	return Attempts{min(max(FirstPatience, 2*timeout), LastPatience), FirstRetry}
 }
 
-// MoreAttempts are those after a connection that worked. All others may have lost theirs at the same moment.
+// MoreAttempts are those after a connection that worked. All other clients may have lost theirs at the same moment.
 func MoreAttempts() Attempts { return Attempts{LastPatience, FirstRetry} }
 
 // Failed takes in why an attempt failed, and returns how long to pause before the next.

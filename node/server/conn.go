@@ -43,7 +43,7 @@ type Conn struct {
 	closed bool
 }
 
-// Sever breaks the connection, so that nobody is held up by reading from it or writing to it.
+// Sever breaks the connection, so that reading from it and writing to it return.
 func (c *Conn) Sever() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,14 +52,13 @@ func (c *Conn) Sever() {
 	}
 }
 
-// Close closes the connection for good. Nobody may use it afterwards. The pool would lend it again if it
-// worked, but it leads to the same server forever, while the name may lead to another by now. A Sever that
-// comes while the pool says goodbye to the server does not wait for that.
+// Close closes the connection for good. It is severed first, or the pool would lend it again: it leads to the same server
+// forever, while the name may lead to another by now. A Sever does not wait for a Close that takes long.
 func (c *Conn) Close() {
 	c.mu.Lock()
 	c.closed = true
 	c.mu.Unlock()
-	// What redigo has read before, and a pool reads now, may be such a reply as in Receive, and a pool's connection nil.
+	// A pool's connection may be nil, and redigo may panic at what it has buffered, see Receive.
 	defer func() { _ = recover() }()
 	sever(c.conn)
 	_ = c.conn.Close()
@@ -94,7 +93,7 @@ func (s *Server) Connect(ctx context.Context, patience time.Duration) (*Conn, er
 	return c, nil
 }
 
-// whyNotLent makes one error for each meaning of err. late says that the patience was at its end.
+// whyNotLent makes one error for each meaning of err. late says that the patience has ended.
 func (s *Server) whyNotLent(err error, late bool) error {
 	if name, ok := errors.AsType[*net.DNSError](err); ok && (late || name.Timeout()) {
 		return fmt.Errorf("%w of %s", errLookUpSilent, name.Name)
@@ -113,20 +112,20 @@ func (s *Server) whyNotLent(err error, late bool) error {
 }
 
 const (
-	// noticed is how long functions of the user may take to return after the end of their context: what they say then is
-	// better than that they took too long. Close of a connection has as long.
+	// noticed is how long functions of the user may take to return after the end of their context, since the reason that they
+	// give then is better than a timeout. Close of a connection has as long.
 	noticed = 50 * time.Millisecond
 
-	// mostLent is how many calls of a pool may be under way, those that were left behind among them: one for commands, and one
-	// for messages.
+	// mostLent is how many calls of a pool may be under way, those that were left behind among them: one for the connection for
+	// commands, and one for that for messages.
 	mostLent = 2
 )
 
-// errLeft is why a master is not connected to. It is a timeout: the next attempt has more time.
+// errLeft says why there is no connection. It is a timeout, so that the next attempt has more time.
 var errLeft = fmt.Errorf("%w from Credentials, Dial or its pool, which go on although their context has ended", ErrTimeout)
 
 // lend takes a connection out of the pool. The functions that make one are the user's, and may not heed ctx. So they are
-// left behind when it has ended: the connection that they still return is closed, and while [mostLent] of them go on,
+// left behind when it has ended: a connection that they return later is closed, and while [mostLent] of them go on,
 // no more are called.
 func (s *Server) lend(ctx context.Context) (redis.Conn, error) {
 	if s.lending.Add(1) > mostLent {
@@ -165,7 +164,7 @@ func (s *Server) lend(ctx context.Context) (redis.Conn, error) {
 }
 
 // check returns errConn if Sever could not break the connection. A wrapper, such as the pool's, has the methods
-// whatever it wraps, so only a call tells. These send nothing: an answer that never came would hold up Close.
+// whatever it wraps, so only a call tells. The calls send nothing, since an answer that never comes would hold up Close.
 func (c *Conn) check() (err error) {
 	defer func() {
 		if recover() != nil { // it is nil
@@ -180,7 +179,7 @@ func (c *Conn) check() (err error) {
 	return nil
 }
 
-// sever breaks conn, so that whoever reads from it returns.
+// sever breaks conn.
 func sever(conn redis.Conn) {
 	// redigo closes a connection whose deadline has passed, and the pool then drops it.
 	ctx, cancel := context.WithDeadline(context.Background(), time.Time{})

@@ -113,8 +113,8 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	}}, name, nil
 }
 
-// logIn sends what makes a new connection one of a user, and to a database. redigo would leave out a user without a
-// password, who then were the default user.
+// logIn authenticates a new connection and selects its database. redigo itself would leave out a user that has no
+// password, and so connect as the default user.
 func logIn(ctx context.Context, conn redis.Conn, user, password string, database int) error {
 	var err error
 	switch {
@@ -167,8 +167,7 @@ func locateHost(u *url.URL) (address string, database int, err error) {
 	return net.JoinHostPort(u.Hostname(), port), database, nil
 }
 
-// known returns word in quotes if it is among words, and otherwise dots: where a URL is mistyped, any part of it
-// may be the password.
+// known returns word in quotes if it is among words, and otherwise dots: any part of a mistyped URL may be the password.
 func known(word string, words ...string) string {
 	if slices.Contains(words, word) {
 		return strconv.Quote(word)
@@ -196,7 +195,7 @@ func locateSocket(u *url.URL) (path string, database int, err error) {
 }
 
 // dial makes a connection on which replies are checked before redigo reads them. It uses TLS if secure is
-// not nil, which redigo does not do itself: it would read replies where nothing checks them.
+// not nil. If redigo did that, it would read replies that nothing has checked.
 func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.Config) (net.Conn, error) {
 	raw, err := d.reach(ctx, network, address)
 	if err != nil {

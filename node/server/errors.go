@@ -68,8 +68,8 @@ func (e *UnsteadyError) Error() string {
 	return fmt.Sprintf("is not counted, because its clock ran ahead by %v", e.Ahead.Round(time.Millisecond))
 }
 
-// ownError is an error of a function of the caller's, whose words say nothing of the master: that it is the end
-// of a file does not mean that the master has hung up.
+// ownError is an error of a function of the caller's. Its words say nothing of the master: an io.EOF in it does not mean that
+// the master has hung up.
 type ownError struct {
 	what string // the function could not do
 	err  error
@@ -83,8 +83,8 @@ func (e *ownError) Error() string {
 	return fmt.Sprintf("%s: %v", e.what, e.err)
 }
 
-// Is says that it is a timeout, for the next attempt to have more time. What the function said is not to be
-// found in it: that could be the error of a context, and pass for the caller's.
+// Is says that it is a timeout, so that the next attempt has more time. It does not match what the function said: that could
+// be the error of a context, and pass for that of the caller's.
 func (e *ownError) Is(target error) bool { return e.late && target == ErrTimeout }
 
 // What functions of the caller's could not do.
@@ -113,8 +113,7 @@ func (e *Error) Error() string { return e.Node + ": " + quote.Text(e.Err.Error()
 func (e *Error) Unwrap() error { return e.Err }
 
 // Kind returns the reason in err, with the master it names, but without what changes while the
-// reason stays: the time that is left, say, or the present time in an error about a certificate.
-// Errors of the same kind need to be logged only once.
+// reason stays, such as the time that is left. Errors of the same kind need to be logged only once.
 func Kind(err error) string {
 	if at, ok := errors.AsType[*Error](err); ok {
 		return at.Node + ": " + Kind(at.Err)
@@ -175,7 +174,7 @@ func isTimeout(err error) bool {
 }
 
 // condition is one thing that can be wrong with a master. It heals if it can pass while a caller
-// waits, without anybody changing a setting, a permission, a key or the address.
+// waits, and nobody changes a setting, a permission, a key or the address.
 type condition struct {
 	what   string // as docs/troubleshooting.md lists it
 	heals  bool
@@ -185,7 +184,7 @@ type condition struct {
 }
 
 // conditions are tried in this order, and the first that matches counts. An error that matches none
-// may heal: a wait that does not help is logged, and giving up too early fails a service.
+// heals: to wait without success does less harm than to give up too early, and it is logged.
 //
 // A replica may be promoted. Two names may lead to one server while an address moves from one
 // server to another.
@@ -312,8 +311,8 @@ func Remedy(err error) string { return toMend(err).remedy }
 // About returns which check of package doctor tells of err.
 func About(err error) string { return toMend(err).about }
 
-// toMend returns what is wrong with a master that is to be mended, rather than waited for: a port
-// that hangs up at the first command may well want TLS.
+// toMend returns what is wrong with a master for somebody who mends it: a port that hangs up at the first command may want
+// TLS.
 func toMend(err error) condition {
 	if errors.Is(err, errHungUpFirst) {
 		err = errPlainPort

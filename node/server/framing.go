@@ -15,11 +15,10 @@ import (
 	"example.com/redlock/internal/quote"
 )
 
-// framing follows the replies on a connection, byte by byte, and refuses what cannot be the reply to the
-// command that it would answer. redigo believes what a server says: it makes room for a string or a list as
-// long as that is said to be, calls itself for a list in a list, and keeps a line until it ends. So one reply
-// could end the process. What a framing lets through takes redigo a few times as many bytes as the bound of
-// the reply.
+// framing follows the replies on a connection, byte by byte, and refuses a reply that its command cannot have. redigo
+// believes what a server says: it makes room for a string or a list of whatever length the server announces, recurses into
+// lists in lists, and keeps a line until it ends. So one reply could end the process. What a framing lets through takes redigo
+// a few times the memory of the bound.
 //
 // The zero framing expects any reply.
 type framing struct {
@@ -37,9 +36,9 @@ type framing struct {
 const (
 	deepest        = 8       // lists in one another
 	longestError   = 4 << 10 // in bytes, of any command
-	longestMessage = 4 << 10 // which comes without being asked for: a channel, and in it an owner and a name
+	longestMessage = 4 << 10 // that is published: a channel, an owner and a name
 	longestOfAny   = 1 << 20
-	mostHeld       = 16 << 10 // which is what Redis reads at once
+	mostHeld       = 16 << 10 // bytes held back: what Redis reads at once
 	element        = 4        // bytes that an element of a list takes at least
 )
 
@@ -171,8 +170,7 @@ func holding(ctx context.Context, c *Conn) context.Context {
 
 type connKey struct{}
 
-// newFramedConn makes a connection on which only such replies are read as some command has, and none that is
-// longer than those of the command that it answers.
+// newFramedConn makes a connection that refuses replies which no command has, or which are too long for their command.
 func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedConn {
 	f := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
 	if c, ok := ctx.Value(connKey{}).(*Conn); ok {
@@ -191,8 +189,9 @@ type framedConn struct {
 	mayWantTLS bool   // it has said nothing yet: a port that expects TLS answers with an alert, or hangs up
 }
 
-// Write holds back what more follows. redigo writes as soon as it has 4 kB, and each piece costs a system call here, one
-// at the master, and one for the answers. It keeps the end of a command until Flush, so that nothing stays held back.
+// Write holds back what it gets while more follows. redigo writes whenever it has 4 kB, and each piece costs a system call
+// here, one at the master, and one for the answers. Nothing stays held back: redigo writes the end of a batch in Flush, when
+// nothing more follows.
 func (c *framedConn) Write(p []byte) (int, error) {
 	if !c.more && len(c.held) == 0 {
 		return c.Conn.Write(p)
@@ -209,8 +208,8 @@ func (c *framedConn) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close does not wait for long: redigo has a mutex meanwhile. A connection of the user's that goes on is left behind, and
-// counts as a call of the pool.
+// Close does not wait for long, since redigo holds a mutex meanwhile. The Close of a user's connection that takes longer is left
+// behind, and counts as a call of the pool.
 func (c *framedConn) Close() (err error) {
 	if c.lending == nil {
 		return c.Conn.Close()

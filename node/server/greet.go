@@ -95,7 +95,7 @@ func TimeOf(reply any) (t time.Time, ok bool) {
 	return time.Unix(s, us*1000), true
 }
 
-// LoadScripts loads the scripts that the master lacks, which replied this to [script.Exist].
+// LoadScripts loads the scripts that the server lacks. reply is its reply to [script.Exist].
 func (c *Conn) LoadScripts(reply any) error {
 	if refusal, refused := reply.(redis.Error); refused {
 		return lacking("+script|exists", refusal)
@@ -116,7 +116,7 @@ func (c *Conn) LoadScripts(reply any) error {
 	return nil
 }
 
-// lacking returns a refusal with the permission that the user lacks, as docs/operations.md has it.
+// lacking adds to a refusal which permission the user lacks, as docs/operations.md has it.
 func lacking(permission string, refusal redis.Error) redis.Error {
 	if Denied(refusal) {
 		return refusal + redis.Error(" (the user needs the permission "+permission+")")
@@ -155,8 +155,8 @@ func Identify(replies ...any) Identity {
 	}
 	// It is negative when the master's wall clock was set back.
 	id.Uptime = time.Duration(max(0, s)) * time.Second
-	// Redis subtracts the second in which it started from that of now. What has passed of the latter counts
-	// too, so that all clients see the same age, whenever they ask. Redis 6.0 does not say it.
+	// Redis counts whole seconds from the one in which it started. What has passed of the present second is added, so that
+	// all clients see the same age, whenever they ask. Redis 6.0 does not tell it.
 	us, _ := strconv.ParseInt(info["server_time_usec"], 10, 64) // by the master's wall clock
 	id.Uptime += time.Duration(max(0, us)%1e6) * time.Microsecond
 	if id.Run == "" && id.Err == nil {
@@ -184,7 +184,7 @@ func ReadInfo(replies ...any) (info map[string]string, err error) {
 	return info, err
 }
 
-// brief returns of a value no more than somebody may want to see.
+// brief returns the beginning of a long value.
 func brief(value []byte) string { return quote.Brief(string(value), 2*quote.Most) }
 
 // Replica reports whether the process says that it is no master.
@@ -236,8 +236,8 @@ func (id *Identity) check(pong any) error {
 	return err
 }
 
-// CheckPong returns an error unless reply is the reply to PING, or an error of the master: who answers with
-// anything else does not answer what it was asked.
+// CheckPong returns an error unless reply is the reply to PING, or an error of the server. Anything else is the answer to
+// something that was not asked.
 func CheckPong(reply any) error {
 	text, _ := redis.String(reply, nil)
 	if _, refused := reply.(redis.Error); refused || text == "PONG" {
@@ -259,7 +259,7 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// Message takes a message on a subscribed connection apart.
+// Message reads a reply on a subscribed connection.
 func Message(reply any) (channel, payload string, ok bool) {
 	list, _ := reply.([]any)
 	if len(list) != 3 {

@@ -16,8 +16,8 @@ const (
 	// tcpTimeout is how long one address may take to connect: less than until TCP would try again by itself.
 	tcpTimeout = FirstPatience * 3 / 4
 
-	// headStart is how long an address has before the next one of the same name is tried as well. It may drop whatever
-	// comes, as IPv6 often does where it leads nowhere. It is shorter than any Config.Timeout by default, so that
+	// headStart is how long an address has before the next one of the same name is tried as well. The first may drop whatever
+	// comes, as IPv6 often does where it leads nowhere. It is shorter than the default Config.Timeout, so that
 	// the master does not go down meanwhile. RFC 8305 has the same.
 	headStart = 250 * time.Millisecond
 
@@ -167,8 +167,8 @@ func first(ctx context.Context, addresses []string, connect func(context.Context
 	return nil, err
 }
 
-// abandonable makes a connection that can be given up of one that cannot, since it knows no deadlines. Such are those
-// through SSH, whose Close does not end a Read either until the other side agrees.
+// abandonable returns a connection that can be given up, over one that cannot since it has no deadlines. Connections through
+// SSH are like that; not even their Close ends a Read until the other side agrees.
 //
 // Goroutines: two, which pass on what is read and written. They end with the connection, or, where raw goes on after
 // its Close, when that ends.

@@ -2,7 +2,7 @@ package twin
 
 import "slices"
 
-// Line is who waits.
+// Line is the queue of a lock.
 type Line struct {
 	Queue        [MaxQueue]Entry // the first one first; the rest is zero
 	QueueExpires int64           // 0 while nobody waits

@@ -25,7 +25,7 @@ func (l *Lock) join(now int64, owner Owner, lease int64) {
 	l.settle()
 }
 
-// settle has a lock that is shared end with the last of its readers.
+// settle makes a lock that is shared end with the last of its readers.
 func (l *Lock) settle() {
 	l.Expires = 0
 	for _, r := range l.Reading {
