@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -133,7 +134,7 @@ func TestChecksComeBeforeTheFirstVote(t *testing.T) {
 		for _, commands := range []int{1, 3} {
 			subtest(t, fmt.Sprint(fault.name, ", ", commands), func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				var bend atomic.Value
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+				cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Reply: func(words string) any {
 					if words == bend.Load() {
 						bend.Store("")
 						return redis.Error("MISCONF Errors writing to the AOF file")
@@ -163,7 +164,7 @@ func TestChecksComeBeforeTheFirstVote(t *testing.T) {
 func TestPingWithoutPong(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 		var lies atomic.Bool
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+		cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Reply: func(words string) any {
 			if words == "PING" && lies.Load() {
 				return "OK"
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -288,7 +289,7 @@ func TestObserver(t *testing.T) {
 func TestClockOfWhoIsPassedBy(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 		fleet := redlocktest.Start(t, 2)
-		own, other := fleet.Master(0), withReply(fleet.Pools()[1], "SCRIPT EXISTS", redis.Error("NOPERM no"))
+		own, other := fleet.Master(0), bent.Reply(fleet.Pools()[1], "SCRIPT EXISTS", redis.Error("NOPERM no"))
 		pools := []*redis.Pool{fleet.Pools()[0], other}
 		var to atomic.Int32
 		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -267,7 +268,7 @@ func TestPanicOfAConnection(t *testing.T) {
 	for _, at := range []string{"INFO server", "EVAL", "SUBSCRIBE"} {
 		subtest(t, at, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			var well atomic.Bool
-			cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Reply: func(words string) any {
 				if strings.HasPrefix(words, at) && !well.Load() {
 					panic("makeslice: len out of range")
 				}

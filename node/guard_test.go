@@ -13,6 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -151,7 +152,7 @@ func TestGuardUnknownAge(t *testing.T) {
 		subtest(t, "guard, "+refused, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			log := logged(&cfg)
 			cfg.Guard = guard
-			cfg.Pool = withReply(cfg.Pool, refused, noInfo)
+			cfg.Pool = bent.Reply(cfg.Pool, refused, noInfo)
 			n := start(t, cfg)
 			for range 3 {
 				got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
@@ -167,13 +168,13 @@ func TestGuardUnknownAge(t *testing.T) {
 		})
 	}
 	subtest(t, "no guard", func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = withReply(cfg.Pool, "INFO", noInfo)
+		cfg.Pool = bent.Reply(cfg.Pool, "INFO", noInfo)
 		wantGrants(t, start(t, cfg))
 	})
 	subtest(t, "until the user may ask", func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var permitted atomic.Bool
 		cfg.Guard = guard
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+		cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Reply: func(words string) any {
 			if strings.HasPrefix(words, "INFO") && !permitted.Load() {
 				return noInfo
 			}
@@ -229,7 +230,7 @@ func TestPromoted(t *testing.T) {
 // withoutHistory is a pool of a master that does not say that it was promoted.
 func withoutHistory(pool *redis.Pool) *redis.Pool {
 	says := regexp.MustCompile(`master_replid2:\w+`)
-	return withBentConns(pool, &bendRules{reply: func(words string) any {
+	return bent.Pool(pool, &bent.Rules{Reply: func(words string) any {
 		if words != "INFO replication" {
 			return nil
 		}

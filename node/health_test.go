@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -107,7 +108,7 @@ func TestMasterThatCannotServe(t *testing.T) {
 // TestLoading: it is found out also where the user may not PING, which keeps the connection even so.
 func TestLoading(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = withReply(cfg.Pool, "PING", redis.Error("NOPERM this user has no permissions to run the 'ping' command"))
+		cfg.Pool = bent.Reply(cfg.Pool, "PING", redis.Error("NOPERM this user has no permissions to run the 'ping' command"))
 		m.Refuse("LOADING Redis is loading the dataset in memory")
 		n := start(t, cfg)
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "LOADING")

@@ -7,7 +7,6 @@ import (
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -228,100 +227,12 @@ func (j *logRecorder) want(t *testing.T, count int, words ...string) {
 	check.That(t, len(got) == count, "lines with %q: got %d, want %d, in\n%s", words, len(got), count, j)
 }
 
-// wholeConn is a connection with all that redigo's own have.
-type wholeConn interface {
-	redis.ConnWithTimeout
-	redis.ConnWithContext
-}
-
-// bentConn is a connection that loses commands and changes replies, for faults that the masters of
-// redlocktest do not have.
-type bentConn struct {
-	wholeConn
-	rules *bendRules
-	names []string
-	mu    sync.Mutex
-}
-
-// bendRules say which. Both functions may be nil, and are called from the node's goroutines.
-type bendRules struct {
-	flushes atomic.Int64 // so far
-	// drop: the command never reaches the master, and is not answered.
-	drop func(words string) bool
-	// reply is what the node reads instead, nil for what the master said.
-	reply func(words string) any
-}
-
-// withBentConns makes a pool like p, whose connections follow r.
-func withBentConns(p *redis.Pool, r *bendRules) *redis.Pool {
-	return withWrappedConns(p, func(c redis.Conn) redis.Conn { return &bentConn{wholeConn: c.(wholeConn), rules: r} })
-}
-
 // dialing returns a pool whose connections dial makes.
 func dialing(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error)) *redis.Pool {
 	t.Helper()
 	pool, _, err := server.Dialer{Dial: dial}.Pool("m1")
 	check.OK(t, err)
 	return pool
-}
-
-// withReply makes a pool like p, where commands that begin so are answered with reply instead.
-func withReply(p *redis.Pool, begin string, reply any) *redis.Pool {
-	return withBentConns(p, &bendRules{reply: func(words string) any {
-		if strings.HasPrefix(words, begin) {
-			return reply
-		}
-		return nil
-	}})
-}
-
-// withWrappedConns makes a pool like p, whose connections are wrapped.
-func withWrappedConns(p *redis.Pool, wrap func(redis.Conn) redis.Conn) *redis.Pool {
-	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		c, err := p.DialContext(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return wrap(c), nil
-	}}
-}
-
-func (p *bentConn) Send(name string, args ...any) error {
-	words := strings.TrimSuffix(fmt.Sprintln(append([]any{name}, args...)...), "\n")
-	if p.rules.drop != nil && p.rules.drop(words) {
-		return nil
-	}
-	p.mu.Lock()
-	p.names = append(p.names, words)
-	p.mu.Unlock()
-	return p.wholeConn.Send(name, args...)
-}
-
-func (p *bentConn) Flush() error {
-	p.rules.flushes.Add(1)
-	return p.wholeConn.Flush()
-}
-
-func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	reply, err := p.wholeConn.ReceiveWithTimeout(d)
-	if _, refused := err.(redis.Error); err != nil && !refused {
-		return reply, err
-	}
-	p.mu.Lock()
-	words := p.names[:min(1, len(p.names))] // a message answers none
-	p.names = p.names[len(words):]
-	p.mu.Unlock()
-	if p.rules.reply == nil || len(words) == 0 {
-		return reply, err
-	}
-	switch bent := p.rules.reply(words[0]).(type) {
-	case nil:
-		return reply, err
-	case error:
-		return nil, bent
-	default:
-		return bent, nil
-	}
 }
 
 // killAndWait kills m and waits until n knows.

@@ -12,6 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -43,7 +44,7 @@ func TestSameServerUnnoticed(t *testing.T) {
 	for masters, warnings := range []int{1: 0, 2: 1, 3: 1} {
 		subtest(t, fmt.Sprint(masters, " masters"), func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			log := logged(&cfg)
-			cfg.Pool = withReply(cfg.Pool, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
+			cfg.Pool = bent.Reply(cfg.Pool, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
 			for range masters {
 				n := started(t, cfg)
 				want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
@@ -107,7 +108,7 @@ func TestAddressesMove(t *testing.T) {
 func TestStrangersAreNotKilled(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var killed atomic.Int32
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+		cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Reply: func(words string) any {
 			switch {
 			case strings.HasPrefix(words, "CLIENT KILL"):
 				killed.Add(1)

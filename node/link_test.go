@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -23,7 +24,7 @@ import (
 func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var hung atomic.Bool
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(string) bool { return hung.Load() }})
+		cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Drop: func(string) bool { return hung.Load() }})
 		n := started(t, cfg)
 		m.Delay(100 * time.Millisecond)
 		first := send(n, script.Inspect("k")) // answered after 200 ms
@@ -111,11 +112,11 @@ func TestSlowMaster(t *testing.T) {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			var each atomic.Int64
 			var dialed atomic.Int64
-			slow := withBentConns(cfg.Pool, &bendRules{reply: func(string) any {
+			slow := bent.Pool(cfg.Pool, &bent.Rules{Reply: func(string) any {
 				time.Sleep(time.Duration(each.Load()))
 				return nil
 			}})
-			cfg.Pool = withWrappedConns(slow, func(c redis.Conn) redis.Conn {
+			cfg.Pool = bent.Wrapped(slow, func(c redis.Conn) redis.Conn {
 				dialed.Add(1)
 				return c
 			})
@@ -200,7 +201,7 @@ func TestKillRefused(t *testing.T) {
 	} {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			log := logged(&cfg)
-			cfg.Pool = withReply(cfg.Pool, tt.command, redis.Error("NOPERM this user has no permissions to run the 'client' command"))
+			cfg.Pool = bent.Reply(cfg.Pool, tt.command, redis.Error("NOPERM this user has no permissions to run the 'client' command"))
 			n := started(t, cfg)
 			reconnect(t, m, n)
 			want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)

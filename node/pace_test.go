@@ -14,6 +14,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -124,21 +125,21 @@ func acquires(k int) []*script.Command {
 func TestCallsGather(t *testing.T) {
 	for many, flushes := range map[int]int64{1: 1, 2: 1, firstWindow: 1, firstWindow + 1: 2} {
 		subtest(t, fmt.Sprint(many), func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			rules := new(bendRules)
-			cfg.Pool = withBentConns(cfg.Pool, rules)
+			rules := new(bent.Rules)
+			cfg.Pool = bent.Pool(cfg.Pool, rules)
 			n := started(t, cfg)
-			before, calls := rules.flushes.Load(), scriptCalls(m)
+			before, calls := rules.Flushes.Load(), scriptCalls(m)
 			m.Delay(time.Millisecond)
 			sent := queued(n, acquires(many)...)
 			synctest.Wait()
-			check.Equal(t, rules.flushes.Load(), before, "flushes before Flush")
+			check.Equal(t, rules.Flushes.Load(), before, "flushes before Flush")
 			n.Flush()
 			for i, p := range sent {
 				got := p.wait()
 				want(t, fmt.Sprint("command ", i), got, script.Done)
 				check.That(t, got.Token != 0 && got.times == 1, "command %d: answered %d times, with token %d", i, got.times, got.Token)
 			}
-			check.Equal(t, rules.flushes.Load()-before, flushes, "flushes")
+			check.Equal(t, rules.Flushes.Load()-before, flushes, "flushes")
 			check.Equal(t, scriptCalls(m)-calls, int64(many), "calls")
 		})
 	}
@@ -163,7 +164,7 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 	} {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			var bend atomic.Bool
-			cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Reply: func(words string) any {
 				if strings.HasPrefix(words, "EVALSHA") && strings.Contains(words, id("me:1")) && bend.CompareAndSwap(true, false) {
 					return tt.reply
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -92,7 +93,7 @@ func TestScriptsAreRefused(t *testing.T) {
 			if tt.has {
 				started(t, cfg).Close()
 			}
-			cfg.Pool = withReply(cfg.Pool, tt.command, tt.reply)
+			cfg.Pool = bent.Reply(cfg.Pool, tt.command, tt.reply)
 			n := start(t, cfg)
 			synctest.Wait()
 			got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
@@ -130,7 +131,7 @@ func TestLostScripts(t *testing.T) {
 func TestScriptsAreAlwaysLost(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var dialed atomic.Int64
-		cfg.Pool = withReply(withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
+		cfg.Pool = bent.Reply(bent.Wrapped(cfg.Pool, func(c redis.Conn) redis.Conn {
 			dialed.Add(1)
 			return c
 		}), "EVALSHA", redis.Error("NOSCRIPT No matching script."))

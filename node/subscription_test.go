@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -177,7 +178,7 @@ func TestNoSubscriptionElsewhere(t *testing.T) {
 	for says, hide := range map[string]func(*redis.Pool) *redis.Pool{
 		errOther.Error(): func(p *redis.Pool) *redis.Pool { return p },
 		"the user needs the permission +info": func(p *redis.Pool) *redis.Pool {
-			return withReply(p, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
+			return bent.Reply(p, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
 		},
 	} {
 		subtest(t, says, func(t *testing.T, _ *redlocktest.Master, cfg Config) {

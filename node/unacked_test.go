@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -159,7 +160,7 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var hung atomic.Bool
 		cfg.MaxLease = 3 * time.Second
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(words string) bool {
+		cfg.Pool = bent.Pool(cfg.Pool, &bent.Rules{Drop: func(words string) bool {
 			return hung.Load() && strings.HasPrefix(words, "EVAL")
 		}})
 		n := started(t, cfg)

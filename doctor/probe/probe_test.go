@@ -17,6 +17,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
 	"example.com/redlock/node/server"
@@ -51,51 +52,6 @@ func subtest(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, 
 // probed probes a master as doctor does.
 func probed(ctx context.Context, pool *redis.Pool) Facts {
 	return Run(ctx, Examination{Name: "m1", Pool: pool, Guard: lease, Patience: timeout, Scratch: "scratch"})
-}
-
-// wholeConn is a connection with all that redigo's own have.
-type wholeConn interface {
-	redis.ConnWithTimeout
-	redis.ConnWithContext
-}
-
-// bentConn is a connection on which commands that begin so are answered with reply instead.
-type bentConn struct {
-	wholeConn
-	begin string
-	reply any
-	owed  []bool // of each answer that is to come: it is bent
-}
-
-func (c *bentConn) Send(name string, args ...any) error {
-	words := fmt.Sprintln(append([]any{name}, args...)...)
-	c.owed = append(c.owed, strings.HasPrefix(words, c.begin))
-	return c.wholeConn.Send(name, args...)
-}
-
-func (c *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	reply, err := c.wholeConn.ReceiveWithTimeout(d)
-	bent := len(c.owed) > 0 && c.owed[0] // a message answers none
-	c.owed = c.owed[min(1, len(c.owed)):]
-	refusal, refused := c.reply.(redis.Error)
-	switch {
-	case !bent:
-		return reply, err
-	case refused:
-		return nil, refusal
-	}
-	return c.reply, nil
-}
-
-// bent makes a pool like p, where commands that begin so are answered with reply instead.
-func bent(p *redis.Pool, begin string, reply any) *redis.Pool {
-	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		c, err := p.DialContext(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return &bentConn{wholeConn: c.(wholeConn), begin: begin, reply: reply}, nil
-	}}
 }
 
 // TestProbe: what a healthy master tells, and that nothing is left of the scratch name.
@@ -245,7 +201,7 @@ func told(f Facts) string {
 // end, and leaves nothing of its own behind. Masters in memory have no SLOWLOG.
 func TestTells(t *testing.T) {
 	replies := func(begin string, reply any) func(*redlocktest.Master, **redis.Pool) {
-		return func(_ *redlocktest.Master, pool **redis.Pool) { *pool = bent(*pool, begin, reply) }
+		return func(_ *redlocktest.Master, pool **redis.Pool) { *pool = bent.Reply(*pool, begin, reply) }
 	}
 	const noCommand = redis.Error("NOPERM this user has no permissions to run the command")
 	for _, tt := range []struct {

@@ -60,6 +60,7 @@ var rooms = map[string][]string{
 	"internal/quote":       {},
 	"internal/awake":       {"ours/clock"},
 	"internal/fifo":        {},
+	"internal/bent":        {redigo},
 	"integration":          {},
 	"integration/fleet":    {"ours/internal/beside", "ours/internal/redisserver", redigo, "github.com/ory/dockertest/v3"},
 	"integration/wire":     {"ours/internal/link"},

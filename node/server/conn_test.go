@@ -14,6 +14,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktest"
 )
@@ -125,12 +126,7 @@ type bareConn struct{ redis.ConnWithTimeout }
 func TestConnectionsThatAreRefused(t *testing.T) {
 	type pool = func(*redlocktest.Master, *redis.Pool) *redis.Pool
 	wrapped := func(wrap func(redis.Conn) redis.Conn) pool {
-		return func(_ *redlocktest.Master, p *redis.Pool) *redis.Pool {
-			return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-				c, err := p.DialContext(ctx)
-				return wrap(c), err
-			}}
-		}
+		return func(_ *redlocktest.Master, p *redis.Pool) *redis.Pool { return bent.Wrapped(p, wrap) }
 	}
 	made := func(conn redis.Conn) pool {
 		return func(*redlocktest.Master, *redis.Pool) *redis.Pool {
