@@ -12,7 +12,6 @@ type call struct {
 
 	number   uint64        // among all calls of the node, in the order of their Sends
 	sent     clock.Instant // while it waits: when it came; of a release that is kept: from when
-	guarded  bool          // goes out in the form for a guarded master
 	withheld error         // why it only enters the queue; nil: it does what was wanted
 
 	// mayStillRun, of a release: a command of its owner was in flight when a connection broke, and the master may still run

@@ -17,6 +17,7 @@ type link struct {
 	conn *server.Conn
 	peer
 	guarded bool  // until it is noticed that guardEnds has passed
+	careful bool  // of the writer: what it writes now neither heals nor hands off, as for a guarded master
 	words   []any // room for a command that is written
 
 	// The rest is guarded by Node.mu.

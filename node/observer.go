@@ -79,7 +79,13 @@ func (n *Node) Ready() error {
 		return ErrClosed
 	case err != nil:
 		return err
-	case n.clockCheck.unsteady():
+	}
+	return n.votelessLocked(l)
+}
+
+// votelessLocked returns why a vote over l does not count, nil if it does.
+func (n *Node) votelessLocked(l *link) error {
+	if n.clockCheck.unsteady() {
 		return &server.UnsteadyError{Ahead: n.clockCheck.ahead}
 	}
 	if left := l.guardLeft(); left > 0 {

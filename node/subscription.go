@@ -267,7 +267,7 @@ func (s *subscription) deliver(l *link, payload string) {
 		return
 	}
 	s.n.mu.Lock()
-	counts := s.n.link == l && l.err() == nil && l.guardLeft() <= 0 && !s.n.clockCheck.unsteady()
+	counts := s.n.link == l && l.err() == nil && s.n.votelessLocked(l) == nil
 	s.n.mu.Unlock()
 	if counts {
 		s.to.HandedOff(s.n.cfg.Index, h)

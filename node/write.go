@@ -37,7 +37,7 @@ func (n *Node) write(l *link) {
 func (n *Node) send(l *link, batch []call) {
 	l.conn.Gather(true)
 	for _, c := range batch {
-		l.words = n.cfg.Prefix.Words(l.words[:0], c.cmd, c.guarded)
+		l.words = n.cfg.Prefix.Words(l.words[:0], c.cmd, l.careful)
 		_ = l.conn.Request(c.cmd.Longest(), l.words)
 		clear(l.words) // so that it keeps nothing alive
 	}
@@ -69,9 +69,9 @@ func (n *Node) nextBatch(l *link, last []call) (batch []call, due []delivery, do
 		batch = n.putChecksFirstLocked(l, batch, now)
 	}
 	l.first = l.first || l.inFlight.Len() == 0
-	careful := l.guarded || n.clockCheck.unsteady() // the master neither heals nor hands off
+	l.careful = l.guarded || n.clockCheck.unsteady()
 	for i := range batch {
-		batch[i].sent, batch[i].guarded = now, careful
+		batch[i].sent = now
 		l.inFlight.Push(batch[i])
 	}
 	if !l.timerSet {

@@ -123,8 +123,8 @@ func (c *bombConn) Read(p []byte) (int, error) {
 // neither when it is read nor when the connection is closed.
 func TestBomb(t *testing.T) {
 	for _, behind := range []bool{false, true} {
-		subtest(t, fmt.Sprintf("behind a message %v", behind), func(t *testing.T, m *redlocktest.Master, pool *redis.Pool) {
-			pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		subtest(t, fmt.Sprintf("behind a message %v", behind), func(t *testing.T, m *redlocktest.Master, _ *redis.Pool) {
+			pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
 				conn, err := m.Dial(ctx)
 				return redis.NewConn(&bombConn{conn, behind}, 0, 0), err
 			}}
