@@ -247,7 +247,8 @@ func TestTime(t *testing.T) {
 
 // TestObserver: whatever casts doubt on earlier votes is told once, and before any later answer.
 func TestObserver(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		o := new(recorder)
 		n.Observe(o)
 		time.Sleep(time.Minute)

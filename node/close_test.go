@@ -64,7 +64,8 @@ func TestCloseIsBounded(t *testing.T) {
 		{"connecting to one that is cut off", (*redlocktest.Master).Cut, asked, 2 * timeout},
 	} {
 		for _, commands := range []int{0, 3} {
-			subtestWithNode(t, fmt.Sprintf("%s, %d commands", tt.name, commands), func(t *testing.T, m *redlocktest.Master, n *Node) {
+			subtest(t, fmt.Sprintf("%s, %d commands", tt.name, commands), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
 				tt.fault(m)
 				tt.then(n)
 				var sent []*pending

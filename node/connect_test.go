@@ -253,7 +253,8 @@ func TestRefusedIsNotDown(t *testing.T) {
 
 // TestUnaskedReply: a reply that nobody asked for is not written out, however long it is.
 func TestUnaskedReply(t *testing.T) {
-	withNode(t, func(t *testing.T, _ *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		l := n.link

@@ -87,7 +87,8 @@ func TestMasterThatCannotServe(t *testing.T) {
 		"MASTERDOWN Link with MASTER is down",
 	} {
 		code, _, _ := strings.Cut(refusal, " ")
-		subtestWithNode(t, code, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		subtest(t, code, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			n := started(t, cfg)
 			want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 			m.Refuse(refusal + ".") // which would end the list that it stands in
 			wantErr(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Failed, refusal)

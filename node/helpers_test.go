@@ -58,18 +58,6 @@ func subtest(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, 
 	t.Run(name, func(t *testing.T) { bubble(t, f) })
 }
 
-// withNode runs f in a bubble, with a node that was started.
-func withNode(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node)) {
-	t.Helper()
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { f(t, m, started(t, cfg)) })
-}
-
-// subtestWithNode runs f as a subtest, in a bubble, with a node that was started.
-func subtestWithNode(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, *Node)) {
-	t.Helper()
-	t.Run(name, func(t *testing.T) { withNode(t, f) })
-}
-
 // start makes a node and closes it when the test ends.
 func start(t *testing.T, cfg Config) *Node {
 	t.Helper()

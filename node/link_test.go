@@ -151,7 +151,8 @@ func TestTwoTimeoutsAtMost(t *testing.T) {
 		"it has waited for long when the master is up": timeout * 9 / 10,
 		"and soon after": timeout / 5,
 	} {
-		subtestWithNode(t, name, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			n := started(t, cfg)
 			n.mu.Lock()
 			n.pace.window = 1
 			n.mu.Unlock()
@@ -176,7 +177,8 @@ func TestTwoTimeoutsAtMost(t *testing.T) {
 // TestLateAcquireIsKilled: an acquire that still lies in the network, on its way to the
 // master by the old connection, must not come after the release by the new one.
 func TestLateAcquireIsKilled(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		m.Delay(10 * time.Second)
 		acquired := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
@@ -214,7 +216,8 @@ func TestKillRefused(t *testing.T) {
 // TestLateConnectionIsKept: a master that hangs for a while is down, and up again with the answers that it
 // owes, over the same connection. What is released meanwhile goes first.
 func TestLateConnectionIsKept(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		l, _ := n.working()
 		m.Freeze()
 		first := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
@@ -235,7 +238,8 @@ func TestLateConnectionIsKept(t *testing.T) {
 // TestStarved: a timer that fires late tells that this process had no time to run. Its answers may have come
 // long ago, so they are read first, and the connection is kept.
 func TestStarved(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		m.Delay(timeout * 3 / 5)
 		asked := send(n, script.Inspect("k"))
 		synctest.Wait()
@@ -255,7 +259,8 @@ func TestStarved(t *testing.T) {
 // TestHeldUpWrite: a write that a frozen master holds up needs no deadline of its own. What is written
 // is in flight before, so its time runs out, and the connection is given up.
 func TestHeldUpWrite(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		fill := func() *pending {
 			m.Freeze() // on a command, so that it reads nothing more
 			send(n, script.Inspect("k"))

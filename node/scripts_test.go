@@ -111,7 +111,8 @@ func TestScriptsAreRefused(t *testing.T) {
 // TestLostScripts: what finds that the scripts are gone fails, and what comes next goes through at once, over a
 // connection that has loaded them. A release is repeated.
 func TestLostScripts(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		o := script.NewOwner("k", id("me:1"))
 		for range 3 { // once each half second is not a loop
 			want(t, "acquire", sendAndWait(n, o.Acquire(lease, 1)), script.Done)

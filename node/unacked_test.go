@@ -17,7 +17,8 @@ import (
 
 // TestUnackedReleasesOutliveConnections: those that a connection had no time to write go with the next one.
 func TestUnackedReleasesOutliveConnections(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		const releases = 3 * firstWindow
 		killAndWait(t, m, n)
 		for i := range releases {
@@ -68,7 +69,8 @@ func TestResentReleaseKeepsItsPlace(t *testing.T) {
 
 // TestUnackedReleasesEndWithTheLease: what was released longer ago than the longest lease has expired.
 func TestUnackedReleasesEndWithTheLease(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
 		want(t, "acquire", sendAndWait(n, ownerNumber(0).Acquire(lease, 1)), script.Done)
 		killAndWait(t, m, n)
 		const pause = 10 * time.Millisecond
@@ -99,7 +101,8 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 		{"renew", script.Renew(lease, []script.Renewal{{Owner: ownerNumber(1), Count: 1, Token: 1}}), 0},
 		{"renew, released late", script.Renew(lease, []script.Renewal{{Owner: ownerNumber(1), Count: 1, Token: 1}}), 2 * lease},
 	} {
-		subtestWithNode(t, tt.name, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			n := started(t, cfg)
 			want(t, "another", sendAndWait(n, script.NewOwner("another", "me:2").Acquire(lease, 1)), script.Done)
 			m.Freeze()
 			want(t, "in flight", sendAndWait(n, tt.cmd), script.Unknown)
