@@ -226,14 +226,14 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 // read delivers what is published until the connection breaks.
 func (s *subscription) read(conn *server.Conn, l *link) error {
 	for {
-		reply, err := conn.Receive()
+		channel, payload, err := conn.Message()
 		if err != nil {
 			return err
 		}
 		s.heard.Add(1)
-		switch channel, payload, ok := server.Message(reply); {
-		case !ok:
-		case channel == script.HandOffChannel(s.client):
+		switch channel {
+		case "": // a PONG
+		case script.HandOffChannel(s.client):
 			s.deliver(l, payload)
 		default:
 			// Also when the subscription begins, since a message may have been published before.

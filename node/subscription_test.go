@@ -299,3 +299,20 @@ func TestNoHandOffWithoutAVote(t *testing.T) {
 		})
 	}
 }
+
+// TestChannelThatIsRefused: a subscription to which a further channel is refused is none, and tried again and again. The log
+// says so once.
+func TestChannelThatIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := logged(&cfg)
+		cfg.Pool = bent.Reply(cfg.Pool, "SUBSCRIBE redisson", redis.Error("NOPERM No permissions to access a channel"))
+		n, d := started(t, cfg), new(recorder)
+		n.Subscribe("a", d)
+		d.want(t, "after Subscribe", "subscribed true")
+		n.Watch("k")
+		time.Sleep(10 * time.Second)
+		got := d.read()
+		check.That(t, len(got) > 10 && got[0] == "subscribed false" && got[1] == "subscribed true", "told %q, want that it breaks and is made again", got)
+		log.want(t, 1, "no subscription", "NOPERM")
+	})
+}

@@ -296,14 +296,13 @@ func (p *probe) hear(listener *server.Conn) error {
 	limit := awake.After(listener.Patience, listener.Sever)
 	defer limit.Stop()
 	for {
-		reply, err := listener.Receive()
+		channel, payload, err := listener.Message()
 		if err != nil && limit.Over() {
 			err = server.ErrTimeout
 		}
 		if err != nil {
 			return fmt.Errorf("no message of a hand-off: %w", err)
 		}
-		channel, payload, _ := server.Message(reply)
 		if _, ok := script.Prefix("").DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
 			return nil
 		}

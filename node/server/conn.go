@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -226,6 +227,31 @@ func (c *Conn) Receive() (reply any, err error) {
 		return nil, c.server.normalize(cmp.Or(c.conn.Err(), err))
 	}
 	return reply, nil
+}
+
+// Message reads a reply on a subscribed connection: a message, or that a subscription begins or ends, which has no payload. The
+// channel of any other reply is empty. Here an error of the server is an error.
+func (c *Conn) Message() (channel, payload string, err error) {
+	reply, err := c.Receive()
+	if refusal, refused := reply.(redis.Error); refused {
+		return "", "", refusal
+	}
+	channel, payload = message(reply)
+	return channel, payload, err
+}
+
+func message(reply any) (channel, payload string) {
+	list, _ := reply.([]any)
+	if len(list) != 3 {
+		return "", ""
+	}
+	first, _ := list[0].([]byte)
+	second, _ := list[1].([]byte)
+	third, _ := list[2].([]byte) // not of (un)subscribe, which has a number of channels
+	if !slices.Contains([]string{"message", "subscribe", "unsubscribe"}, string(first)) {
+		return "", ""
+	}
+	return string(second), string(third)
 }
 
 // Ask sends commands in one flush and returns the replies, as Receive has them. Neither to send them nor a reply takes

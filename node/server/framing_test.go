@@ -232,7 +232,7 @@ func FuzzFraming(f *testing.F) {
 			if _, refused := err.(redis.Error); err != nil && !refused {
 				break
 			}
-			Message(reply)
+			message(reply)
 			if id := Identify(reply); id.Uptime < 0 || id.Err == nil && id.Run == "" {
 				t.Errorf("Identify(%q): got %+v", reply, id)
 			}

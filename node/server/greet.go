@@ -258,16 +258,3 @@ func checkVersion(version string) error {
 	}
 	return nil
 }
-
-// Message reads a reply on a subscribed connection.
-func Message(reply any) (channel, payload string, ok bool) {
-	list, _ := reply.([]any)
-	if len(list) != 3 {
-		return "", "", false
-	}
-	first, ok1 := list[0].([]byte)
-	second, ok2 := list[1].([]byte)
-	third, _ := list[2].([]byte) // not of (un)subscribe, which has a number of channels
-	known := slices.Contains([]string{"message", "subscribe", "unsubscribe"}, string(first))
-	return string(second), string(third), ok1 && ok2 && known
-}
