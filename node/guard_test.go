@@ -255,7 +255,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, server.ErrReplica.Error())
 		time.Sleep(time.Minute)
 		m.SetRole("master")
-		waitUntil(t, server.LastRetry*3/2, n.isUp)
+		waitUntil(t, lastRetry*3/2, n.isUp)
 		seen := time.Now()
 		left := n.GuardOf(guard)
 		check.Between(t, left, guardWithDrift-time.Millisecond, guardWithDrift, "guard")
@@ -271,7 +271,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
 		waitUntil(t, time.Second, n.Down)
 		m.SetRole("master")
-		waitUntil(t, server.LastRetry*3/2, n.isUp)
+		waitUntil(t, lastRetry*3/2, n.isUp)
 		check.Between(t, n.GuardOf(guard), guardWithDrift-time.Millisecond, guardWithDrift, "guard")
 	})
 }

@@ -1,8 +1,6 @@
 package node
 
 import (
-	"strconv"
-
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
@@ -41,7 +39,7 @@ func (n *Node) handshake(l *link) error {
 	// there. Once CLIENT KILL is answered, it has run or never will. A process that does not say which it
 	// is may be another one, where a stranger's connection has the number.
 	if n.previous.id.ClientID != 0 && g.Run != "" && n.previous.id.Run == g.Run {
-		replies, err := l.conn.Ask(server.Split("CLIENT KILL ID " + strconv.FormatInt(n.previous.id.ClientID, 10))...)
+		replies, err := l.conn.Ask([]any{"CLIENT", "KILL", "ID", n.previous.id.ClientID})
 		if err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func TestMasterThatCannotServe(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			m.Refuse("")
-			waitUntil(t, server.LastRetry*3/2, n.isUp)
+			waitUntil(t, lastRetry*3/2, n.isUp)
 			wantHolder(t, m, "k", "")
 			want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Done)
 		})
@@ -114,7 +114,7 @@ func TestLoading(t *testing.T) {
 		n := start(t, cfg)
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "LOADING")
 		m.Refuse("")
-		waitUntil(t, server.LastRetry*3/2, n.isUp)
+		waitUntil(t, lastRetry*3/2, n.isUp)
 		handshakes := m.Calls("CLIENT") // CLIENT INFO
 		time.Sleep(20 * time.Second)
 		check.Equal(t, m.Calls("CLIENT"), handshakes, "handshakes afterwards")

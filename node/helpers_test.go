@@ -28,8 +28,10 @@ const (
 	short   = 400 * time.Millisecond // for which waiters want the lock handed to them
 
 	// As package server has them.
-	noticed  = 50 * time.Millisecond
-	mostLent = 2
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 500 * time.Millisecond
+	noticed    = 50 * time.Millisecond
+	mostLent   = 2
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -237,7 +239,7 @@ func ownerNumber(i int) *script.Owner { return script.NewOwner("k", fmt.Sprint("
 func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls("EVALSHA") }
 
 // givenUp is when a connection on which nothing is answered has been replaced.
-const givenUp = hopeless*timeout + 3*server.FirstRetry
+const givenUp = hopeless*timeout + 3*firstRetry
 
 // reconnect makes n open another connection to the same process.
 func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {

@@ -34,7 +34,7 @@ func TestSameServer(t *testing.T) {
 		want(t, "acquire by the first", sendAndWait(a, owner.Acquire(lease, 1)), script.Done)
 		want(t, "acquire by the second", sendAndWait(b, owner.Acquire(lease, 1)), script.Unsent)
 		a.Close()
-		waitUntil(t, server.LastRetry*3/2, b.isUp)
+		waitUntil(t, lastRetry*3/2, b.isUp)
 	})
 }
 
@@ -95,7 +95,7 @@ func TestAddressesMove(t *testing.T) {
 				}
 				time.Sleep(lease / 20)
 			}
-			time.Sleep(clock.Drift(lease) + 2*server.LastRetry)
+			time.Sleep(clock.Drift(lease) + 2*lastRetry)
 			for i, n := range nodes {
 				check.Equal(t, n.isUp(), tt.wantUp[i], "m%d is up (%v)", i, n.Ready())
 			}

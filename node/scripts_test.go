@@ -63,7 +63,7 @@ func loadScripts(t *testing.T, c redis.Conn, many int) {
 func loads(t *testing.T) [][]any {
 	t.Helper()
 	var none []any
-	for range strings.Fields(script.Exist)[2:] {
+	for range script.Exist[2:] {
 		none = append(none, int64(0))
 	}
 	all, err := script.Missing(none)

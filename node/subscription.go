@@ -142,7 +142,7 @@ func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, 
 	}
 	defer conn.Close()
 	defer context.AfterFunc(l.ctx, conn.Sever)() // also while it is written to
-	replies, err := conn.Ask(server.Split("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))...)
+	replies, err := conn.Ask([]any{"INFO", "server"}, []any{"SUBSCRIBE", script.HandOffChannel(s.client)})
 	if err != nil {
 		return since, err
 	}

@@ -11,7 +11,6 @@ import (
 	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/node/script"
-	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -80,7 +79,7 @@ func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 		}
 		// It is looked at from time to time.
 		kept := lease + clock.Drift(lease)
-		check.Between(t, n.unackedCount(), int(kept/pause)-1, int((kept+server.LastRetry*3/2)/pause)+1, "unacknowledged after three leases")
+		check.Between(t, n.unackedCount(), int(kept/pause)-1, int((kept+lastRetry*3/2)/pause)+1, "unacknowledged after three leases")
 		time.Sleep(2 * lease)
 		check.Equal(t, n.unackedCount(), 0, "unacknowledged")
 		m.Restart()

@@ -377,7 +377,7 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 		p := &probe{Examination: Examination{Scratch: "scratch"}, client: client("me")}
 		conn := fleet.Pools()[0].Get()
 		defer conn.Close()
-		has, err := conn.Do("SCRIPT", server.Split(script.Exist)[0][1:]...)
+		has, err := conn.Do("SCRIPT", script.Exist[1:]...)
 		check.OK(t, err)
 		loads, err := script.Missing(has)
 		check.OK(t, err)

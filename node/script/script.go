@@ -86,12 +86,12 @@ var cached = func() (list []*script) {
 // Exist asks a master which scripts it has. [Missing] reads the reply.
 //
 // Cost: one command, some 2 µs of the master's time.
-var Exist = func() string {
-	words := []string{"SCRIPT EXISTS"}
+var Exist = func() []any {
+	words := []any{"SCRIPT", "EXISTS"}
 	for _, s := range cached {
-		words = append(words, s.sha.(string))
+		words = append(words, s.sha)
 	}
-	return strings.Join(words, " ")
+	return words
 }()
 
 // Missing returns the commands that load what a master lacks, which replied this to [Exist]. A master keeps what

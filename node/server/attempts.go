@@ -12,16 +12,16 @@ const (
 	// Config.Timeout gives a reply longer. It is not less, since TCP and TLS take several round trips to connect, and
 	// nobody waits for it.
 	FirstPatience = time.Second
-	FirstRetry    = 20 * time.Millisecond
+	firstRetry    = 20 * time.Millisecond
 )
 
 const (
-	// LastPatience bounds an attempt at a master that was found to be too busy for shorter ones.
-	LastPatience = 8 * time.Second
+	// lastPatience bounds an attempt at a master that was found to be too busy for shorter ones.
+	lastPatience = 8 * time.Second
 
-	// LastRetry bounds the pause between two attempts, and so how long it goes unnoticed that a master
+	// lastRetry bounds the pause between two attempts, and so how long it goes unnoticed that a master
 	// has returned.
-	LastRetry = 500 * time.Millisecond
+	lastRetry = 500 * time.Millisecond
 )
 
 // Attempts paces the attempts to connect to one master, see docs/design/masters.md. A connection costs a master far more
@@ -35,18 +35,18 @@ type Attempts struct {
 // FirstAttempts are those at an address that has not answered yet: there may be no master, which the user wants to
 // hear soon. A reply may take timeout, as any other.
 func FirstAttempts(timeout time.Duration) Attempts {
-	return Attempts{min(max(FirstPatience, 2*timeout), LastPatience), FirstRetry}
+	return Attempts{min(max(FirstPatience, 2*timeout), lastPatience), firstRetry}
 }
 
 // MoreAttempts are those after a connection that worked. All other clients may have lost theirs at the same moment.
-func MoreAttempts() Attempts { return Attempts{LastPatience, FirstRetry} }
+func MoreAttempts() Attempts { return Attempts{lastPatience, firstRetry} }
 
 // Failed takes in why an attempt failed, and returns how long to pause before the next.
 func (a *Attempts) Failed(err error) (pause time.Duration) {
 	if errors.Is(err, ErrTimeout) && err != errUnreached {
-		a.Patience = min(2*a.Patience, LastPatience)
+		a.Patience = min(2*a.Patience, lastPatience)
 	}
 	pause = a.retry/2 + rand.N(a.retry)
-	a.retry = min(2*a.retry, LastRetry)
+	a.retry = min(2*a.retry, lastRetry)
 	return pause
 }

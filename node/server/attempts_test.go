@@ -25,7 +25,7 @@ func TestPatience(t *testing.T) {
 		{"accepted, and not finished", func(ctx context.Context) (redis.Conn, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}, LastPatience},
+		}, lastPatience},
 		{"not reached", func(context.Context) (redis.Conn, error) { return nil, unreached }, FirstPatience},
 		{"refused", func(context.Context) (redis.Conn, error) { return nil, net.ErrClosed }, FirstPatience},
 	} {
@@ -39,7 +39,7 @@ func TestPatience(t *testing.T) {
 					if took := time.Since(begin); err == nil || took > tries.Patience {
 						t.Fatalf("Connect = %v after %v, want an error within %v", err, took, tries.Patience)
 					}
-					check.AtMost(t, tries.Failed(err), LastRetry*3/2, "the pause")
+					check.AtMost(t, tries.Failed(err), lastRetry*3/2, "the pause")
 				}
 				check.Equal(t, tries.Patience, tt.want, "the next attempt has")
 			})
@@ -54,7 +54,7 @@ func TestPausesSpread(t *testing.T) {
 		tries := FirstAttempts(timeout)
 		pause := tries.Failed(errors.New("refused"))
 		seen[pause] = true
-		check.That(t, pause >= FirstRetry/2 && pause < FirstRetry*3/2, "the first pause is %v, want %v to %v", pause, FirstRetry/2, FirstRetry*3/2)
+		check.That(t, pause >= firstRetry/2 && pause < firstRetry*3/2, "the first pause is %v, want %v to %v", pause, firstRetry/2, firstRetry*3/2)
 	}
 	check.That(t, len(seen) >= 50, "100 clients pause for %d different times, want nearly 100", len(seen))
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -294,15 +293,4 @@ func lastWords(replies []any, err error) error {
 		}
 	}
 	return err
-}
-
-// Split returns commands for Ask, whose words have no spaces.
-func Split(commands ...string) [][]any {
-	all := make([][]any, len(commands))
-	for i, command := range commands {
-		for word := range strings.FieldsSeq(command) {
-			all[i] = append(all[i], word)
-		}
-	}
-	return all
 }

@@ -187,7 +187,7 @@ func TestNoSecretInErrors(t *testing.T) {
 		c, err := s.Connect(t.Context(), FirstPatience)
 		check.OK(t, err)
 		defer c.Close()
-		replies, err := c.Ask(Split("EVAL")...)
+		replies, err := c.Ask([]any{"EVAL"})
 		check.Equal(t, fmt.Sprint(replies, err), "[ERR unknown command 'AUTH'] <nil>", "the reply")
 	})
 	for name, why := range map[string]error{"dialing": redis.Error(echo), "in the words of a user's pool": fmt.Errorf("connect: %w", redis.Error(echo))} {

@@ -104,7 +104,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		if err != nil {
 			return nil, err
 		}
-		conn := redis.NewConn(raw, LastPatience, 0) // for AUTH and SELECT; commands have their own
+		conn := redis.NewConn(raw, lastPatience, 0) // for AUTH and SELECT; commands have their own
 		if err := logIn(ctx, conn, user, password, database); err != nil {
 			_ = conn.Close()
 			return nil, err
@@ -210,7 +210,7 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 		return newFramedConn(ctx, raw, network == "tcp"), nil
 	}
 	conn := tls.Client(raw, noting(to, secure))
-	ctx, cancel := context.WithTimeout(ctx, LastPatience)
+	ctx, cancel := context.WithTimeout(ctx, lastPatience)
 	defer cancel()
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()

@@ -29,7 +29,7 @@ type Greeting struct {
 	Time, Client, Scripts any // the replies to TIME, CLIENT INFO and [script.Exist]
 }
 
-var greeting = Split("INFO server", "INFO replication", "CLIENT INFO", "PING", "TIME", script.Exist)
+var greeting = [][]any{{"INFO", "server"}, {"INFO", "replication"}, {"CLIENT", "INFO"}, {"PING"}, {"TIME"}, script.Exist}
 
 // Greet asks who the server is, and more along with that, to which it returns the replies. It returns an error, and
 // what there is of the rest, if the server must not be used as a master, or cannot serve just now.

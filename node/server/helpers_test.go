@@ -75,7 +75,7 @@ func greet(t *testing.T, s *Server) error {
 }
 
 // missing is how many scripts a server lacks that has none.
-var missing = len(strings.Fields(script.Exist)) - 2
+var missing = len(script.Exist) - 2
 
 func contains(err error, text string) bool {
 	return err != nil && strings.Contains(err.Error(), text)
