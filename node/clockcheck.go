@@ -127,14 +127,14 @@ func (n *Node) startClockCheck(g *server.Greeting) {
 
 // addSampleLocked takes in the answer to a TIME.
 func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply any) []delivery {
-	told, ok := server.TimeOf(reply)
-	n.storeTimeLocked(sent, read, told, ok)
+	s, ok := server.SampleOf(sent, read, reply)
+	n.storeTimeLocked(s, ok, read)
 	if !ok {
 		return due
 	}
 	recovery := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), minRecovery)
 	ahead := n.clockCheck.ahead
-	found, most := n.clockCheck.add(server.Sample{Sent: sent, Read: read, Told: told}, recovery)
+	found, most := n.clockCheck.add(s, recovery)
 	switch found {
 	case fellBehind:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateBehind})

@@ -22,14 +22,12 @@ func (n *Node) Time(now clock.Instant) (time.Time, bool) {
 	return last.Told.Add(now.Sub(last.Sent) - last.Read.Sub(last.Sent)/2), true
 }
 
-// storeTimeLocked notes what the master's clock showed between sent and read. If the master did
-// not tell, ok is false and our own clock stands in. An answer that was on its way for long
-// says little, so it counts only if nothing better is known.
-func (n *Node) storeTimeLocked(sent, read clock.Instant, told time.Time, ok bool) {
+// storeTimeLocked notes what the master's clock showed. If the master did not tell, ok is false and our own clock stands in, as
+// of read. An answer that was on its way for long says little, so it counts only if nothing better is known.
+func (n *Node) storeTimeLocked(s server.Sample, ok bool, read clock.Instant) {
 	switch known := n.lastTime.Load() != nil; {
-	case known && read.Sub(sent) > n.cfg.Timeout:
-	case ok:
-		n.lastTime.Store(&server.Sample{Sent: sent, Read: read, Told: told})
+	case ok && (!known || s.Read.Sub(s.Sent) <= n.cfg.Timeout):
+		n.lastTime.Store(&s)
 	case !known:
 		n.lastTime.Store(&server.Sample{Sent: read, Read: read, Told: time.Now()})
 	}

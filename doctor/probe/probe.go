@@ -265,8 +265,8 @@ func (p *probe) trip() (time.Duration, error) {
 		return 0, err
 	}
 	read := clock.Now()
-	if told, ok := server.TimeOf(replies[1]); ok {
-		p.samples = append(p.samples, server.Sample{Sent: sent, Read: read, Told: told})
+	if s, ok := server.SampleOf(sent, read, replies[1]); ok {
+		p.samples = append(p.samples, s)
 	}
 	return read.Sub(sent), nil
 }

@@ -18,7 +18,7 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// Server is what is at one address: a master, it is hoped.
+// Server is what answers at one address. Whether that is a master, Greet finds out.
 type Server struct {
 	Name    string        // in errors
 	Pool    *redis.Pool   // lends the connections

@@ -80,19 +80,20 @@ type Sample struct {
 	Told       time.Time
 }
 
-// TimeOf reads the reply to TIME: seconds and microseconds.
-func TimeOf(reply any) (t time.Time, ok bool) {
+// SampleOf reads the reply to TIME, seconds and microseconds, which was asked for at sent and read at read. ok is false if it
+// tells no time.
+func SampleOf(sent, read clock.Instant, reply any) (s Sample, ok bool) {
 	list, _ := reply.([]any)
 	if len(list) != 2 {
-		return t, false
+		return s, false
 	}
-	s, err1 := redis.Int64(list[0], nil)
+	sec, err1 := redis.Int64(list[0], nil)
 	us, err2 := redis.Int64(list[1], nil)
 	// A time that no clock shows would overflow.
-	if err1 != nil || err2 != nil || s < 1 || s > 1<<33 || us < 0 || us > 999_999 {
-		return t, false
+	if err1 != nil || err2 != nil || sec < 1 || sec > 1<<33 || us < 0 || us > 999_999 {
+		return s, false
 	}
-	return time.Unix(s, us*1000), true
+	return Sample{Sent: sent, Read: read, Told: time.Unix(sec, us*1000)}, true
 }
 
 // LoadScripts loads the scripts that the server lacks. reply is its reply to [script.Exist].

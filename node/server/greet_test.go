@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 )
 
@@ -74,7 +75,7 @@ func TestCheckVersion(t *testing.T) {
 	}
 }
 
-func TestTimeOf(t *testing.T) {
+func TestSampleOf(t *testing.T) {
 	b := func(s string) []byte { return []byte(s) }
 	for _, tt := range []struct {
 		name  string
@@ -92,8 +93,8 @@ func TestTimeOf(t *testing.T) {
 		{"too many microseconds", []any{b("1"), b("1000000")}, time.Time{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := TimeOf(tt.reply)
-			check.That(t, got.Equal(tt.want) && ok != tt.want.IsZero(), "timeOf: got %v, %v, want %v", got, ok, tt.want)
+			got, ok := SampleOf(clock.Instant{}, clock.Instant{}, tt.reply)
+			check.That(t, got.Told.Equal(tt.want) && ok != tt.want.IsZero(), "SampleOf: got %v, %v, want %v", got.Told, ok, tt.want)
 		})
 	}
 }
