@@ -8,34 +8,23 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// What a master does is the twin's, and so the scripts'. What is said here is what package node
-// adds: a guarded master is not asked for holds.
+// What a master does is what its twin does, and so what the scripts do. Here is only what package node adds: a guarded
+// master is not asked for holds.
 
-// carryOut has a master carry out a command. Its answer, if there is one, is that of a ghost or of
-// a command that comes twice otherwise: nobody reads it.
+// carryOut makes a master carry out a command. If answer is false, nobody reads the answer: the command is a ghost, or
+// comes a second time.
 func (w *World) carryOut(k *Case, x Message, answer bool) {
-	m := &w.Masters[x.Master]
-	order := order{
-		Message: x, now: millis(w.Now), guarded: m.Guard > w.Now || w.Callers[x.Client].Steady[x.Master] > 0, lease: millis(int64(k.lease(callerOf(x.Owner)))), hears: func(o twin.Owner) bool { return w.hears(k, o) },
-		entry: twin.Entry{
-			Owner: x.Owner, Round: x.Round, Since: x.Since, Lease: millis(int64(x.Lease)), Proposal: x.Token,
-		},
-	}
-	asker := x.Owner
-	if x.Next != 0 {
-		asker = x.Next
-		order.entry.Owner, order.entry.Since = x.Next, x.Behind
-	}
-	order.entry.Mode, order.entry.Polls = mode(k.reads(callerOf(asker))), k.deaf(callerOf(asker))
-	order.waits = k.want(callerOf(x.Owner)).Wait
-	var reply twin.Reply
-	withheld := m.Guard > w.Now && x.Kind == ask && x.Command != attempt.Register
-	unsent := withheld && !k.want(callerOf(x.Owner)).Wait
+	m, waits := &w.Masters[x.Master], k.want(callerOf(x.Owner)).Wait
+	guarded := m.Guard > w.Now
+	withheld := guarded && x.Kind == ask && x.Command != attempt.Register
+	unsent := withheld && !waits
+	command := x
 	if withheld {
-		order.Command = attempt.Register
+		command.Command = attempt.Register
 	}
+	var reply twin.Reply
 	if !unsent {
-		reply = order.lock(&m.Lock)
+		reply = w.run(k, &m.Lock, &command, guarded || w.Callers[x.Client].Steady[x.Master] > 0)
 	}
 	if !k.Tokens {
 		m.Lock.Counter = 1
@@ -66,19 +55,50 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 
+// run runs the script of a command. A master that is guarded, or whose clock ran ahead, hands nothing off and heals
+// nothing.
+func (w *World) run(k *Case, l *twin.Lock, x *Message, guarded bool) twin.Reply {
+	now, mode, lease := millis(w.Now), mode(x.Shared), millis(int64(k.lease(callerOf(x.Owner))))
+	hears := func(o twin.Owner) bool { return w.hears(k, o) }
+	switch x.Kind {
+	case ask:
+		entry := k.entry(x, x.Owner, x.Since)
+		switch {
+		case x.Command == attempt.Register:
+			lease = 0
+		case !k.want(callerOf(x.Owner)).Wait:
+			entry = twin.Entry{Owner: x.Owner, Mode: mode, Proposal: x.Token}
+		}
+		return l.Acquire(now, hears, lease, entry)
+	case release:
+		token, next := x.Token, twin.Entry{}
+		if guarded || x.Yield {
+			token = twin.NoToken
+		}
+		if x.Next != 0 {
+			next = k.entry(x, x.Next, x.Behind)
+		}
+		return l.Release(now, hears, mode, x.Owner, token, next)
+	case raise:
+		return l.Raise(now, mode, x.Owner, x.Token)
+	case count:
+		return l.Enter(now, mode, x.Owner, int32(x.Count), millis(int64(x.Lease)))
+	default:
+		return l.Renew(now, hears, mode, x.Owner, int32(x.Count), lease, x.Token, !guarded)
+	}
+}
+
+// entry is the entry in the queue that a command makes for an owner.
+func (k *Case) entry(x *Message, o twin.Owner, since int64) twin.Entry {
+	return twin.Entry{
+		Owner: o, Round: x.Round, Since: since, Lease: millis(int64(x.Lease)), Proposal: x.Token,
+		Mode: mode(k.reads(callerOf(o))), Polls: k.deaf(callerOf(o)),
+	}
+}
+
 // hears reports whether the client of an owner is there.
 func (w *World) hears(k *Case, o twin.Owner) bool {
 	return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed && !k.deaf(callerOf(o))
-}
-
-// order is a command with what a master needs to carry it out.
-type order struct {
-	Message
-	now, lease int64
-	guarded    bool
-	waits      bool // who asks
-	hears      twin.Hears
-	entry      twin.Entry // of who asks, or is entered
 }
 
 // mode is how an owner has a lock.
@@ -87,39 +107,6 @@ func mode(shared bool) twin.Mode {
 		return twin.Shared
 	}
 	return twin.Exclusive
-}
-
-// last is the token that a release says.
-func (x *order) last() int64 {
-	if x.guarded || x.Yield {
-		return twin.NoToken
-	}
-	return x.Token
-}
-
-// lock carries out a command for a lock.
-func (x *order) lock(l *twin.Lock) twin.Reply {
-	switch x.Kind {
-	case ask:
-		switch {
-		case x.Command == attempt.Register:
-			x.lease = 0
-		case !x.waits:
-			x.entry = twin.Entry{Owner: x.Owner, Mode: mode(x.Shared), Proposal: x.Token}
-		}
-		return l.Acquire(x.now, x.hears, x.lease, x.entry)
-	case release:
-		if x.Next == 0 {
-			x.entry = twin.Entry{}
-		}
-		return l.Release(x.now, x.hears, mode(x.Shared), x.Owner, x.last(), x.entry)
-	case raise:
-		return l.Raise(x.now, mode(x.Shared), x.Owner, x.Token)
-	case count:
-		return l.Enter(x.now, mode(x.Shared), x.Owner, int32(x.Count), millis(int64(x.Lease)))
-	default:
-		return l.Renew(x.now, x.hears, mode(x.Shared), x.Owner, int32(x.Count), x.lease, x.Token, !x.guarded)
-	}
 }
 
 // force frees what a master has, whoever has it.
