@@ -20,7 +20,6 @@
 //	wire       the network from one client to one master: a proxy
 //	client     the client process
 //	workload   what a client process does, and what it records
-//	register   what the locks protect: a server that looks at tokens
 //	skew       builds programs whose wall clock is off
 //	trial      the plan of faults, and the run
 //	chaos      the command

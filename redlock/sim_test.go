@@ -28,7 +28,7 @@ var (
 )
 
 // Several clients lock two names in many goroutines, to read or to write, both together, and permits of a
-// semaphore. They wait for them, enter them again, and write to registers under them, while masters, the
+// semaphore. They wait for them, enter them again, and write to what they protect, while masters, the
 // network and clients fail in every way that masters in memory can. Each seed has a history, which
 // package judge checks.
 //
@@ -411,8 +411,8 @@ func (c *caller) use(h *simHeld) {
 	}
 }
 
-// work keeps a hold for a while, mostly a short one, and sometimes longer than a lease; and writes to its
-// register.
+// work keeps a hold for a while, mostly a short one, and sometimes longer than a lease; and writes to what
+// it protects.
 func (c *caller) work(h *simHeld) {
 	c.write(c, h)
 	most := c.think / 2
@@ -476,7 +476,7 @@ func (c *caller) within(ctx context.Context, bound time.Duration, e history.Even
 		defer cancel()
 		e.Deadline = begin.Sub(c.start) + bound
 	}
-	err := c.call(c.c, e, func(call int, _ *history.Event) error { return f(ctx, call) })
+	err := c.call(c.c, e, func(call int) error { return f(ctx, call) })
 	if took := time.Since(begin); bound > 0 && took > bound+time.Millisecond {
 		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), e.Do, c.c.who, took, bound)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
@@ -20,12 +19,11 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// record is the history of a seed, and the registers that are written to in it.
+// record is the history of a seed.
 type record struct {
-	mu        sync.Mutex
-	events    []history.Event
-	registers *register.Registers
-	replay    string // the command that runs the seed again
+	mu     sync.Mutex
+	events []history.Event
+	replay string // the command that runs the seed again
 }
 
 // begin records what is set up.
@@ -41,7 +39,6 @@ func (s *sim) begin(replay string) {
 			run.Masters = append(run.Masters, m.Name())
 		}
 	}
-	s.registers = register.New(s.addLocked)
 	s.add(history.Event{What: history.RunBegan, Run: run})
 }
 
@@ -73,15 +70,15 @@ func (s *sim) vanished(c *simClient) bool {
 	return c.gone
 }
 
-// call records a call of f, which may add to what is recorded of its return.
-func (s *sim) call(c *simClient, e history.Event, f func(call int, back *history.Event) error) error {
+// call records a call of f.
+func (s *sim) call(c *simClient, e history.Event, f func(call int) error) error {
 	s.mu.Lock()
 	c.calls++
 	e.What, e.Call = history.Called, c.calls
 	s.mu.Unlock()
 	s.tell(c, e)
 	back := history.Event{What: history.Returned, Call: e.Call}
-	err := f(e.Call, &back)
+	err := f(e.Call)
 	if err != nil {
 		back.Err = failure.Of(err)
 	}
@@ -165,37 +162,16 @@ func (s *sim) alive(c *simClient, h *simHeld) bool {
 	return true
 }
 
-// write reads the register of a hold, which is some milliseconds away, and unless it is a reader's adds one to it.
+// write works under a hold for some milliseconds, and unless it is a reader's writes to what it protects.
 func (s *sim) write(c *caller, h *simHeld) {
-	base := s.access(c, h, history.Reading, 0, 0)
-	if !h.Shared() && s.alive(c.c, h) {
-		s.access(c, h, history.Writing, base, base+1)
-		s.alive(c.c, h)
+	time.Sleep(c.upTo(8 * time.Millisecond))
+	if h.Shared() || !s.alive(c.c, h) {
+		return
 	}
-}
-
-// access calls the register of a hold, and returns what it read. A process that was killed calls nobody.
-func (s *sim) access(c *caller, h *simHeld, do history.Do, base, value int64) (read int64) {
-	if s.vanished(c.c) {
-		return 0
-	}
-	r := register.Request{
-		Do: do, Who: c.c.who, Hold: h.number, Name: (&history.Hold{Event: s.about(history.Granted, h)}).Key(),
-		Token: h.Token(), Base: base, Value: value,
-	}
-	e := history.Event{Do: do, Hold: r.Hold, Names: []string{r.Name}, Token: r.Token, Base: base, Value: value}
-	_ = s.call(c.c, e, func(_ int, back *history.Event) error {
-		time.Sleep(c.upTo(4 * time.Millisecond))
-		s.mu.Lock()
-		reply := s.registers.Do(r)
-		s.mu.Unlock()
-		if read, back.Value = reply.Value, reply.Value; reply.Stale {
-			back.Err = history.Stale
-		}
-		time.Sleep(c.upTo(4 * time.Millisecond))
-		return nil
-	})
-	return read
+	time.Sleep(c.upTo(8 * time.Millisecond))
+	key := (&history.Hold{Event: s.about(history.Granted, h)}).Key()
+	s.tell(c.c, history.Event{What: history.Wrote, Hold: h.number, Name: key, Token: h.Token()})
+	s.alive(c.c, h)
 }
 
 // judge checks the history. That of a seed that fails is kept, with a picture.
@@ -233,7 +209,7 @@ func write(t *testing.T, path string, h *history.History) {
 
 // wanted is what callers are to be granted and told in TestSim, and how much of it each ten seeds have at least. Of each fault
 // that any seed may have they have one.
-var wanted = map[string]int{"grant": 60, "enter": 5, "extend": 5, "downgrade": 2, "lost": 2, "accepted": 30, "taken": 5, "noquorum": 1}
+var wanted = map[string]int{"grant": 60, "enter": 5, "extend": 5, "downgrade": 2, "lost": 2, "write": 30, "taken": 5, "noquorum": 1}
 
 // tally counts how often each thing happened in all seeds: where it does not, TestSim passes and shows nothing.
 type tally struct {

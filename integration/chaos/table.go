@@ -51,7 +51,7 @@ func table(ctx context.Context, cfg trial.Config) error {
 		}
 		fmt.Fprintf(os.Stderr, "%v %s\n", time.Now().Format(time.TimeOnly), r.cfg.Title)
 	})
-	fmt.Printf("| fault | on | faults | holds | lost | two holders | of these against a promise | told apart by tokens | writes refused | tokens out of order | longest unavailability |\n|%s\n", strings.Repeat("---|", 11))
+	fmt.Printf("| fault | on | faults | holds | lost | two holders | of these against a promise | told apart by tokens | writes with an older token than one before | tokens out of order | longest unavailability |\n|%s\n", strings.Repeat("---|", 11))
 	var errs []error
 	for _, r := range rows {
 		errs = append(errs, r.err)
@@ -72,7 +72,7 @@ func table(ctx context.Context, cfg trial.Config) error {
 		}
 		s := &r.report.Summary
 		fmt.Printf("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %.1f s |\n", r.what,
-			judge.Sum(s.Faults), judge.Sum(s.Holds), s.Lost, broken+unpromised, broken, s.Caught, s.Refused, order, s.Unavailable.Lasted().Seconds())
+			judge.Sum(s.Faults), judge.Sum(s.Holds), s.Lost, broken+unpromised, broken, s.Caught, s.Stale, order, s.Unavailable.Lasted().Seconds())
 	}
 	return errors.Join(errs...)
 }

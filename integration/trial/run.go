@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"example.com/redlock/integration/fleet"
-	"example.com/redlock/integration/register"
 	"example.com/redlock/integration/wire"
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/beside"
@@ -64,8 +62,7 @@ func Run(ctx context.Context, cfg Config, plan Plan, out io.Writer) (*judge.Repo
 
 // run has all parts of the history written.
 //
-// Goroutines: those of the register and of the wires, and one per master that watches it. All have ended
-// when it returns.
+// Goroutines: those of the wires, and one per master that watches it. All have ended when it returns.
 func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 	began := boottime.Now()
 	recorder := func(who string) (*history.Recorder, *os.File, error) {
@@ -77,11 +74,6 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		return err
 	}
 	defer out.Close()
-	carried, record, err := recorder("register")
-	if err != nil {
-		return err
-	}
-	defer record.Close()
 	engine, err := fleet.Prepare()
 	if err != nil {
 		return err
@@ -96,13 +88,6 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	registers := register.Serve(listener, carried)
-	defer registers.Close()
-
 	s := &stage{
 		cfg:     cfg,
 		masters: map[string]*fleet.Master{},
@@ -135,7 +120,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 			c.ways[m.Name()] = w
 		}
 		c.cfg = workload.Config{
-			Register: registers.Addr(), Seed: cfg.Seed<<8 + uint64(n), Began: began,
+			Seed: cfg.Seed<<8 + uint64(n), Began: began,
 			Lease: lease, MaxLease: lease, Guard: lease, NodeTimeout: lease / 10,
 			Callers: callers, Think: think,
 		}
@@ -164,7 +149,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 	if err := errors.Join(beside.All(only(s.clients, nil), func(c *slot) error { return c.now().end() })...); err != nil {
 		return err
 	}
-	return errors.Join(s.audit(), rec.Err(), carried.Err(), ctx.Err())
+	return errors.Join(s.audit(), rec.Err(), ctx.Err())
 }
 
 // close kills what has not ended and closes the wires.

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 )
@@ -15,9 +14,8 @@ import (
 type caller struct {
 	*process
 	draw
-	registers *register.Client // nil: there are none
-	tree      context.Context  // of this visit: it has an owner, or is nil
-	left      []*held          // that Close is to give back
+	tree context.Context // of this visit: it has an owner, or is nil
+	left []*held         // that Close is to give back
 }
 
 // visits makes one visit after another until no more calls are to begin. Even those that wait give up when

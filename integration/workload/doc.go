@@ -1,11 +1,11 @@
 // Package workload is what the client processes of a trial do: they take locks and permits in every way
-// there is, write to a register under each, and record all of it.
+// there is, and record all of it.
 //
 // [Main] is the main function of such a process. A [Locker] stands between it and package redlock, so that its tests
 // have a library that breaks its promises.
 //
 // Each caller is a goroutine that thinks, makes a visit, and thinks again, all drawn from the process's
-// seed. A visit takes a lock, writes to its register, stays a while, and unlocks.
+// seed. A visit takes a lock, writes to what it protects, stays a while, and unlocks.
 //
 // # What is recorded, and when
 //

@@ -45,7 +45,7 @@ func (hd *held) event(what history.What) history.Event {
 	}
 }
 
-// key names its register.
+// key names what it protects.
 func (hd *held) key() string { return (&history.Hold{Event: hd.event(history.Granted)}).Key() }
 
 // add has the hold watched by the context of one more handle.

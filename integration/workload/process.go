@@ -3,7 +3,6 @@ package workload
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 )
@@ -168,41 +166,14 @@ func runDelays() map[string]time.Duration {
 	return delays
 }
 
-// work reads the register of the hold, and adds one to it unless the hold is a reader's. It reports whether the hold
-// was alive before and after that. As in any program, some time passes between the last look at the hold and the
-// write. If the hold ends in that time, only its token can tell.
+// work writes to what the hold protects, unless it is a reader's, and reports whether the hold was alive before and after
+// that. As in any program, some time passes between the last look at the hold and the write. If the hold ends in that
+// time, only its token can tell.
 func (c *caller) work(hd *held) bool {
-	if !hd.alive() {
-		return false
+	if alive := hd.alive(); !alive || hd.shared {
+		return alive
 	}
-	if c.registers == nil {
-		return true
-	}
-	value, err := c.register(hd, history.Reading, 0, 0)
-	if err == nil && !hd.shared && hd.alive() {
-		c.pause(c.compute())
-		_, _ = c.register(hd, history.Writing, value, value+1)
-	}
+	c.pause(c.compute())
+	c.rec.Add(history.Event{What: history.Wrote, Hold: hd.number, Name: hd.key(), Token: hd.token})
 	return hd.alive()
-}
-
-// register reads or writes the hold's register, and returns the value that it read. base is what the writer read
-// before.
-func (c *caller) register(hd *held, do history.Do, base, value int64) (read int64, err error) {
-	key := hd.key()
-	e := history.Event{Do: do, Hold: hd.number, Names: []string{key}, Token: hd.token, Base: base, Value: value}
-	err = c.call(context.Background(), e, func(_ int, result *history.Event) error {
-		reply, err := c.registers.Do(register.Request{
-			Do: do, Who: c.cfg.Who, Hold: hd.number, Name: key, Token: hd.token, Base: base, Value: value,
-		})
-		read, result.Value = reply.Value, reply.Value
-		switch {
-		case errors.Is(err, register.ErrStale):
-			result.Err, result.Text = history.Stale, err.Error()
-		case err != nil:
-			result.Err, result.Text = history.Unreached, err.Error()
-		}
-		return err
-	})
-	return read, err
 }

@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/boottime"
 	"example.com/redlock/internal/history"
 )
@@ -111,9 +110,6 @@ func (p *process) callers() []*caller {
 	for i := range callers {
 		seed := rand.NewPCG(p.cfg.Seed, who.Sum64()+uint64(i))
 		callers[i] = &caller{process: p, draw: draw{rand.New(seed)}}
-		if p.cfg.Register != "" {
-			callers[i].registers = register.NewClient(p.cfg.Register)
-		}
 	}
 	return callers
 }
@@ -122,9 +118,6 @@ func (p *process) callers() []*caller {
 func (c *caller) end() {
 	for _, hd := range c.left {
 		_ = hd.giveBack(context.Background(), 0, func(h Hold) error { return h.Unlock(context.Background()) })
-	}
-	if c.registers != nil {
-		c.registers.Close()
 	}
 }
 
@@ -161,7 +154,6 @@ func serve(open func(Config) (Locker, error)) error {
 type Config struct {
 	Who      string   // the process, "c1"
 	Masters  []string // host:port of its way to each master
-	Register string   // host:port of the registers that the locks protect; empty: none
 	Seed     uint64
 	Began    time.Duration // when the run began, by boottime.Now
 	Lease    time.Duration

@@ -25,10 +25,9 @@ const (
 	RunBegan What = "run"
 
 	// Called: a caller begins a call. Call is its number, Do what it asks for, Names for which names, Hold of
-	// which hold, Permits for one of how many, Deadline when its context ends. A write to a register has Token
-	// and Value.
+	// which hold, Permits for one of how many, Deadline when its context ends.
 	Called What = "call"
-	// Returned: the call with that number returned. Err is empty where it succeeded. A read has Value.
+	// Returned: the call with that number returned. Err is empty where it succeeded.
 	Returned What = "return"
 	// Granted: the call with that number has a hold of Name: Hold is its number, with Slot, Shared, Token,
 	// and Until. It comes before the call's Returned, and after the library returned.
@@ -62,11 +61,9 @@ const (
 	// Over: there are no more faults until the end of the run.
 	Over What = "over"
 
-	// Accepted and Refused: what the register of Name did with a write of hold Hold of client Who. They come from the
-	// register itself, in the order in which it carried them out. Value is what was written, Base what the writer had
-	// read before.
-	Accepted What = "accepted"
-	Refused  What = "refused"
+	// Wrote: hold Hold wrote to what its lock protects. Name is what can have one holder, see [Hold.Key], and Token the
+	// hold's token.
+	Wrote What = "write"
 
 	// Audited: what is left of a client that has closed (Goroutines, Sockets, Heap), or on a master (Left).
 	Audited What = "audit"
@@ -89,8 +86,6 @@ const (
 	Extend      Do = "extend"      //
 	Downgrade   Do = "downgrade"   //
 	Unlock      Do = "unlock"      //
-	Writing     Do = "write"       // to the register of Names[0]
-	Reading     Do = "read"        // of that
 	CloseClient Do = "closeclient" //
 )
 
@@ -110,16 +105,14 @@ func (d Do) Takes() bool { return d.Waits() || d == TryLock || d == TryRLock || 
 type Failure string
 
 const (
-	Taken     Failure = "taken"
-	NoQuorum  Failure = "noquorum" // too few masters answered
-	Ended     Failure = "ended"    // the context
-	NoLock    Failure = "lost"     // the hold was lost before
-	NotHeld   Failure = "notheld"
-	Closed    Failure = "closed"
-	Upgrade   Failure = "upgrade"
-	Stale     Failure = "stale" // the register refused the token
-	Unknown   Failure = "other" // an error that is not documented: Text has it
-	Unreached Failure = "unreached"
+	Taken    Failure = "taken"
+	NoQuorum Failure = "noquorum" // too few masters answered
+	Ended    Failure = "ended"    // the context
+	NoLock   Failure = "lost"     // the hold was lost before
+	NotHeld  Failure = "notheld"
+	Closed   Failure = "closed"
+	Upgrade  Failure = "upgrade"
+	Unknown  Failure = "other" // an error that is not documented: Text has it
 )
 
 // Event is a line of a history. Which fields it has depends on What.
@@ -143,9 +136,6 @@ type Event struct {
 	Token  int64         `json:"token,omitempty"`
 	Since  int64         `json:"since,omitempty"` // when the call began to wait, by the masters' clocks, in us
 	Until  time.Duration `json:"until,omitempty"`
-
-	Value int64 `json:"value,omitempty"`
-	Base  int64 `json:"base,omitempty"`
 
 	From time.Duration `json:"from,omitempty"`
 	Skew time.Duration `json:"skew,omitempty"` // of a client's wall clock

@@ -31,7 +31,7 @@ func sample() *history.History {
 		{At: 7, What: history.Stopped, Who: "c1"},
 		{At: 8, What: history.Continued, Who: "c1"},
 		{At: 9, What: history.Stall, Who: "c1", From: 7},
-		{At: 10, What: history.Accepted, Who: "c1", Do: history.Writing, Hold: 1, Name: "s", Token: 9, Value: 3, Base: 2},
+		{At: 10, What: history.Wrote, Who: "c1", Hold: 1, Name: "s, slot 2", Token: 9},
 		{At: 11, What: history.Lost, Who: "c1", Hold: 1, Text: "gone"},
 		{At: 12, What: history.Called, Who: "c1", Call: 2, Do: history.Unlock, Hold: 1},
 		{At: 13, What: history.Returned, Who: "c1", Call: 2, Err: history.NoLock},

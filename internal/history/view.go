@@ -18,6 +18,7 @@ type View struct {
 	Faults    []*Trouble
 	Pauses    []*Trouble // in which a process or a master did not run, in the order in which they were told
 	Processes []*Process
+	Writes    []Write
 	Over      time.Duration // when the last faults were mended; Never if that was not told
 	End       time.Duration // of the last event
 
@@ -111,6 +112,12 @@ type Process struct {
 	Killed bool
 }
 
+// Write is a write of a holder.
+type Write struct {
+	Event
+	Stale bool // a write with a larger token came before: what looks at tokens refuses this one
+}
+
 // Span is a stretch of time.
 type Span struct{ From, To time.Duration }
 
@@ -129,6 +136,7 @@ func (h *History) View() (*View, error) {
 		calls:  map[number]*Call{},
 		faults: map[int]*Trouble{},
 		stops:  map[string]*Trouble{},
+		tokens: map[string]int64{},
 	}
 	for i := range h.Events {
 		if err := s.add(&h.Events[i]); err != nil {
@@ -144,6 +152,7 @@ type sorter struct {
 	calls  map[number]*Call
 	faults map[int]*Trouble
 	stops  map[string]*Trouble // the last of each process
+	tokens map[string]int64    // the largest with which each name was written to
 }
 
 func (s *sorter) add(e *Event) error {
@@ -193,6 +202,9 @@ func (s *sorter) add(e *Event) error {
 			break
 		}
 		hold.Looks, hold.Until = append(hold.Looks, e), e.Until
+	case Wrote:
+		s.Writes = append(s.Writes, Write{*e, e.Token < s.tokens[e.Name]})
+		s.tokens[e.Name] = max(s.tokens[e.Name], e.Token)
 	case Fault:
 		f := &Trouble{Event: *e, Began: e.At, Ended: Never}
 		s.faults[e.ID] = f

@@ -51,7 +51,7 @@ func TestDeadlines(t *testing.T) {
 			c1: >1.0 trylock a deadline=5, >3.5 return err=taken`, "trylock went on for 2.5s after it began"},
 		{"a downgrade", `
 			c1: 1.0 lock a, 1.1 grant until=9, 1.1 return, >2.0 downgrade, >2.6 return`, "downgrade went on for 600ms"},
-		{"what asks no master", `c1: 1.0 write a token=5, 8.0 return`, ""},
+		{"what may wait, without a deadline", `c1: 1.0 lock a, 1.1 grant until=9, 1.1 return, 2.0 enter a, 8.0 return`, ""},
 	})
 }
 

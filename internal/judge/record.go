@@ -18,7 +18,6 @@ type record struct {
 	keys     []string                   // that were held, sorted
 	spoke    map[string]time.Duration   // when each process told something last
 	byKey    map[string][]*history.Hold // in the order of their grants
-	refused  int                        // writes, by registers
 	last     history.Event
 }
 
@@ -52,13 +51,11 @@ func newRecord(h *history.History) (*record, error) {
 		default:
 			r.spoke[e.Who] = e.At
 		}
-		switch {
-		case e.What == history.RunBegan:
+		switch e.What {
+		case history.RunBegan:
 			r.note(&history.Trouble{Event: e, Ended: e.At})
-		case e.What == history.Audited:
+		case history.Audited:
 			r.audits[e.Who] = e
-		case e.What == history.Refused:
-			r.refused++
 		}
 		r.last = e
 	}

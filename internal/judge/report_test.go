@@ -64,12 +64,12 @@ func TestJudgeRefusesContradictions(t *testing.T) {
 // busy has something of everything.
 const busy story = `
 			c1: 1.0 started, 1.0 lock a, 1.1 grant token=5 until=3, 1.1 return, 1.4 alive,
-				3.01 lost, 3.2 refused write a token=5
+				3.01 lost, 3.2 write a token=5
 			r: 1.2 fault flushall on=m1 forgets, 1.2 mended, 2.5 fault cut on=m1, 4.9 mended text=impossible,
 				5.2 fault pause on=m1 text=a
 			c2: 1.2 lock a, 1.3 grant token=6 until=3, 1.3 return, 1.4 alive,
 				1.8 unlock, 1.9 return, 2.0 lock b deadline=5,
-				3.1 accepted write a token=6, 3.1 accepted write a token=6, 5.0 return err=ended, 5.0 lock b,
+				3.1 write a token=6, 3.1 write a token=6, 5.0 return err=ended, 5.0 lock b,
 				5.1 grant token=1 until=9, 5.1 return, 5.3 lost err=closed, 5.4 lock c, 5.4 grant token=1 until=9,
 				5.4 return, 5.5 lost err=closed`
 
@@ -82,7 +82,8 @@ func TestSummary(t *testing.T) {
 		Holds:       map[history.Do]int{history.Lock: 4},
 		Faults:      map[string]int{"flushall": 1, "cut": 1, "pause": 1},
 		Undone:      map[string]int{"cut": 1},
-		Refused:     1,
+		Writes:      3,
+		Stale:       1,
 		Lost:        1,
 		Wasted:      1,
 		Unavailable: Unavailable{"b", history.Span{From: seconds(t, "2.0"), To: seconds(t, "5.0")}},
@@ -98,7 +99,7 @@ func TestSummary(t *testing.T) {
 		"\n4 holds: lock 4\n6 calls: lock 5, unlock 1\n3 faults of 3 kinds: cut 1, flushall 1, pause 1\n1 of these could not be done: cut 1\n1 holds were lost",
 		"longest unavailability in all: 3s of b, from 2s on\nlongest unavailability outside faults: 500ms of b, from 2s on\n",
 		"1 pairs of holds that nobody promised to exclude, 1 of them told apart by their tokens\n",
-		"1 writes refused for their tokens\n",
+		"3 writes, 1 of them with an older token than one before\n",
 		`
 exclusion at 1.3s: c1 and c2 had a at the same time for at least 100ms
 (nobody promised otherwise: masters forgot without restarting (flushall))

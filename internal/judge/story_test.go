@@ -110,8 +110,8 @@ func (l *lane) parse(words []string) history.Event {
 		e.ID, e.Fault = l.fault, next()
 	case history.Mended:
 		e.ID = l.fault
-	case history.Accepted, history.Refused:
-		e.Hold, e.Do, e.Name = l.hold, history.Do(next()), next()
+	case history.Wrote:
+		e.Hold, e.Name = l.hold, next()
 	case history.Audited, history.Stall, history.Over,
 		history.Started, history.Stopped, history.Continued, history.Killed, history.Exited:
 	default:

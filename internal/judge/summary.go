@@ -20,7 +20,8 @@ type Summary struct {
 	// longest of these without any fault.
 	Unavailable, Calm Unavailable
 
-	Refused int // writes to registers
+	Stale   int // writes with an older token than one before: what looks at tokens refuses them
+	Writes  int
 	Excused int // pairs of holds that nobody promised to exclude
 	Caught  int // of these, with tokens that a resource can tell apart
 }
@@ -38,7 +39,7 @@ func (u Unavailable) Lasted() time.Duration { return u.To - u.From }
 func (r *record) summary(excused [][2]*history.Hold) Summary {
 	s := Summary{
 		Calls: map[history.Do]int{}, Holds: map[history.Do]int{}, Faults: map[string]int{},
-		Undone: map[string]int{}, Excused: len(excused), Refused: r.refused,
+		Undone: map[string]int{}, Excused: len(excused), Writes: len(r.Writes),
 	}
 	for _, c := range r.Calls {
 		s.Calls[c.Do]++
@@ -50,6 +51,11 @@ func (r *record) summary(excused [][2]*history.Hold) Summary {
 			if h.By.Do != history.LockFor && r.hadTime(h) {
 				s.Wasted++
 			}
+		}
+	}
+	for _, w := range r.Writes {
+		if w.Stale {
+			s.Stale++
 		}
 	}
 	for _, f := range r.Faults {

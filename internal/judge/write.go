@@ -93,7 +93,7 @@ func (s *Summary) write(out io.Writer) {
 		}
 	}
 	fmt.Fprintf(out, "%d pairs of holds that nobody promised to exclude, %d of them told apart by their tokens\n", s.Excused, s.Caught)
-	fmt.Fprintf(out, "%d writes refused for their tokens\n", s.Refused)
+	fmt.Fprintf(out, "%d writes, %d of them with an older token than one before\n", s.Writes, s.Stale)
 }
 
 // list returns counts by kind, the most frequent first.
@@ -131,7 +131,6 @@ func sentenceOf(e history.Event) string {
 	add("hold %d", e.Hold, e.Hold > 0)
 	add("to read%s", "", e.Shared)
 	add("token %d", e.Token, e.Token != 0)
-	add("value %d", e.Value, e.Do == history.Reading || e.Do == history.Writing)
 	add("until %s", seconds(e.Until), e.Until > 0)
 	add("deadline %s", seconds(e.Deadline), e.Deadline > 0)
 	add("from %s", seconds(e.From), e.From > 0)

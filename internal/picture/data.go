@@ -139,7 +139,7 @@ func (w wait) MarshalJSON() ([]byte, error) { return fields(w) }
 type mark struct {
 	Bar  int // index of its bar
 	At   at
-	What string // "accepted", "refused": a write, by the register; "renewed", "extended", "not extended"
+	What string // "write"; "late write", with an older token than one before; "renewed", "extended", "not extended"
 }
 
 func (m mark) MarshalJSON() ([]byte, error) { return fields(m) }

@@ -45,7 +45,7 @@ func draw(h *history.History, view *history.View, violations []history.Violation
 			d.call(c)
 		}
 	}
-	d.marks(h)
+	d.marks()
 	d.HandOffs = handOffs(d.Bars, at(view.Run.Lease))
 	for _, f := range view.Faults {
 		d.fault(f)
@@ -174,17 +174,19 @@ func (d *drawing) hold(l int, c *history.Call, hold *history.Hold) {
 // what readings of clocks differ by.
 const renewal = 10 * time.Millisecond
 
-// marks draws what was done with holds: writes, as the registers saw them, renewals, and extensions.
-func (d *drawing) marks(h *history.History) {
+// marks draws what was done with holds: writes, renewals, and extensions.
+func (d *drawing) marks() {
 	add := func(who string, hold int, t time.Duration, what string) {
 		if i, ok := d.bars[nth{who, hold}]; ok {
 			d.Marks = append(d.Marks, mark{i, at(t), what})
 		}
 	}
-	for _, e := range h.Events {
-		if e.What == history.Accepted || e.What == history.Refused {
-			add(e.Who, e.Hold, e.At, string(e.What))
+	for _, w := range d.view.Writes {
+		what := "write"
+		if w.Stale {
+			what = "late write"
 		}
+		add(w.Who, w.Hold, w.At, what)
 	}
 	for _, hold := range d.view.Holds {
 		for i, look := range hold.Looks[1:] {

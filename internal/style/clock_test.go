@@ -39,7 +39,6 @@ var realTime = map[string]string{
 	"integration/wire TestCloseBehindASender":          "lets a sender fill what is on its way",
 	"integration/wire TestLose":                        "what is lost takes longer, at least",
 	"integration/wire TestStreamUnderFaults":           "how long faults last, at least",
-	"integration/workload TestWork":                    "a hold says that it ends later",
 	"otel/example TestRun":                             "a bound of a minute",
 }
 

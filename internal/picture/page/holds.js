@@ -115,13 +115,13 @@ function drawWait(ctx, wait, color) {
   else { ctx.fillStyle = color; ctx.fillRect(x - 0.8, y - 4, 1.6, 8); }
 }
 
-// drawMarks draws what registers said to writes, and extensions, where there is room for them.
+// drawMarks draws writes, renewals and extensions, where there is room for them.
 function drawMarks(ctx, bar, y, h) {
   const close = pixel() < 15 * ms, size = pixel() < 100 * ms ? 4.2 : 2.6;
   for (const m of bar.marks) {
     const x = xOf(m.at);
     if (x < layout.left - 6 || x > layout.width) continue;
-    if (m.what === "refused") {
+    if (m.what === "late write") {
       ctx.fillStyle = look.panel;
       ctx.strokeStyle = look.ink;
       ctx.lineWidth = 1.5;

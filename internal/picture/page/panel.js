@@ -141,7 +141,7 @@ function fillLegend() {
   sign("validity that it gave back", bars.some(b => b.how === "unlocked"), ctx => { box(ctx, 4, 16, color); ctx.globalAlpha = 0.3; ctx.fillRect(20, 12, 20, 3); ctx.globalAlpha = 1; });
   sign("validity after a loss or a death", bars.some(b => b.how !== "unlocked"), ctx => { box(ctx, 4, 16, color); box(ctx, 20, 20, color, 0.28); });
   sign("held on after its validity", bars.some(b => b.end > b.until), ctx => { box(ctx, 4, 16, color); box(ctx, 20, 20, texture(ctx, "back", color)); });
-  sign("renewed or extended; a write", marked(["renewed", "extended", "accepted"]), ctx => {
+  sign("renewed or extended; a write", marked(["renewed", "extended", "write"]), ctx => {
     box(ctx, 4, 36, color);
     ctx.fillStyle = look.ink;
     ctx.beginPath(); ctx.moveTo(10.5, 1.5); ctx.lineTo(17.5, 1.5); ctx.lineTo(14, 6.5); ctx.fill();
@@ -155,7 +155,7 @@ function fillLegend() {
     ctx.beginPath(); ctx.moveTo(8, 1); ctx.bezierCurveTo(8, 9, 34, 3, 34, 12); ctx.stroke();
     ctx.beginPath(); ctx.moveTo(34, 17); ctx.lineTo(30.6, 11); ctx.lineTo(37.4, 11); ctx.fill();
   });
-  sign("a write that a register refused", marked(["refused"]), ctx => {
+  sign("a write whose token was too old", marked(["late write"]), ctx => {
     ctx.strokeStyle = look.ink; ctx.lineWidth = 1.5;
     ctx.beginPath(); ctx.arc(22, 9, 4.5, 0, 7); ctx.moveTo(19.2, 11.8); ctx.lineTo(24.8, 6.2); ctx.stroke();
   });

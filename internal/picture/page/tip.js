@@ -43,8 +43,8 @@ function holdFacts(bar) {
   if (count("renewed")) rows.push(["renewed", counted(count("renewed"), "time")]);
   if (count("extended")) rows.push(["extended", counted(count("extended"), "time")]);
   if (count("not extended")) rows.push(["not extended", counted(count("not extended"), "time")]);
-  if (count("accepted")) rows.push(["writes", counted(count("accepted"), "write")]);
-  for (const m of bar.marks) if (m.what === "refused") rows.push(["write refused", `${exactly(m.at)}: the token was too old`, "odd"]);
+  if (count("write")) rows.push(["writes", counted(count("write"), "write")]);
+  for (const m of bar.marks) if (m.what === "late write") rows.push(["late write", `${exactly(m.at)}: its token was too old`, "odd"]);
   return { title: `${named(bar)}: ${kind}`, color: colorOf(bar.name), rows: [...rows, ...findingsOf(bar)] };
 }
 

@@ -63,11 +63,11 @@ assert.equal(load({ run: { from: 0, end: 0 }, names: null, lanes: null, bars: nu
 const bar = (asked, at, stop, until, how) => [0, 0, 0, 0, 0, "1", asked, at, stop, until, -1, -1, how, "c1", 1, 1, "lock", ""];
 const loaded = load({
   run: { from: 0, end: 600 * s }, names: ["a"], lanes: [{ name: "c1", rows: 1, above: 0 }],
-  bars: [bar(1, 2, 5, 50, 0), bar(10, 12, 15, 60, 0)], marks: [[1, 13, "refused"]], handoffs: [[0, 1]],
+  bars: [bar(1, 2, 5, 50, 0), bar(10, 12, 15, 60, 0)], marks: [[1, 13, "late write"]], handoffs: [[0, 1]],
   violations: [{ check: "x", at: 12, from: 2, to: 12, bars: [1], waits: [], lanes: [0] }],
 });
 assert.deepEqual(loaded.bars.map(b => b.tail), [10, 60]);
 assert.equal(loaded.bars[1].from, loaded.bars[0]);
-assert.equal(loaded.bars[1].marks[0].what, "refused");
+assert.equal(loaded.bars[1].marks[0].what, "late write");
 assert.equal(loaded.bars[1].found[0], loaded.violations[0]);
 console.log("all well");
