@@ -137,6 +137,8 @@ type Event struct {
 	Since  int64         `json:"since,omitempty"` // when the call began to wait, by the masters' clocks, in us
 	Until  time.Duration `json:"until,omitempty"`
 
+	Value int64 `json:"value,omitempty"` // which clients of the commit in integration/chaos/OLD record, and nobody reads
+
 	From time.Duration `json:"from,omitempty"`
 	Skew time.Duration `json:"skew,omitempty"` // of a client's wall clock
 	Keep time.Duration `json:"keep,omitempty"` // for how long a client keeps locks that nobody else wants
