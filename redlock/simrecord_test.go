@@ -169,8 +169,7 @@ func (s *sim) write(c *caller, h *simHeld) {
 		return
 	}
 	time.Sleep(c.upTo(8 * time.Millisecond))
-	key := (&history.Hold{Event: s.about(history.Granted, h)}).Key()
-	s.tell(c.c, history.Event{What: history.Wrote, Hold: h.number, Name: key, Token: h.Token()})
+	s.tell(c.c, s.about(history.Wrote, h))
 	s.alive(c.c, h)
 }
 

@@ -45,9 +45,6 @@ func (hd *held) event(what history.What) history.Event {
 	}
 }
 
-// key names what it protects.
-func (hd *held) key() string { return (&history.Hold{Event: hd.event(history.Granted)}).Key() }
-
 // add has the hold watched by the context of one more handle.
 //
 // Goroutines: one, which ends when that context does, or when the handle is unlocked. Run waits for it.

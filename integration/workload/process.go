@@ -174,6 +174,6 @@ func (c *caller) work(hd *held) bool {
 		return alive
 	}
 	c.pause(c.compute())
-	c.rec.Add(history.Event{What: history.Wrote, Hold: hd.number, Name: hd.key(), Token: hd.token})
+	c.rec.Add(hd.event(history.Wrote))
 	return hd.alive()
 }

@@ -61,8 +61,7 @@ const (
 	// Over: there are no more faults until the end of the run.
 	Over What = "over"
 
-	// Wrote: hold Hold wrote to what its lock protects. Name is what can have one holder, see [Hold.Key], and Token the
-	// hold's token.
+	// Wrote: hold Hold, of Name and Slot, wrote to what its lock protects, with its token.
 	Wrote What = "write"
 
 	// Audited: what is left of a client that has closed (Goroutines, Sockets, Heap), or on a master (Left).

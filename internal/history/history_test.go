@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ func sample() *history.History {
 		{At: 7, What: history.Stopped, Who: "c1"},
 		{At: 8, What: history.Continued, Who: "c1"},
 		{At: 9, What: history.Stall, Who: "c1", From: 7},
-		{At: 10, What: history.Wrote, Who: "c1", Hold: 1, Name: "s, slot 2", Token: 9},
+		{At: 10, What: history.Wrote, Who: "c1", Hold: 1, Name: "s", Slot: 2, Token: 9},
 		{At: 11, What: history.Lost, Who: "c1", Hold: 1, Text: "gone"},
 		{At: 12, What: history.Called, Who: "c1", Call: 2, Do: history.Unlock, Hold: 1},
 		{At: 13, What: history.Returned, Who: "c1", Call: 2, Err: history.NoLock},
@@ -169,5 +170,25 @@ func TestOverlap(t *testing.T) {
 		if got, back := a.Overlap(test.other), test.other.Overlap(a); got != test.want || back != test.want {
 			t.Errorf("%v and %v: %d and %d, want %d", a, test.other, got, back, test.want)
 		}
+	}
+}
+
+// TestStaleWrites: a write is stale if one of the same name, or of the same slot, had a larger token.
+func TestStaleWrites(t *testing.T) {
+	h := sample()
+	for _, e := range []history.Event{{Token: 9}, {Token: 8}, {Token: 9}, {Token: 7, Slot: 1}, {Token: 6, Slot: 2}, {Token: 5, Slot: 1}} {
+		e.At, e.What, e.Name = 20, history.Wrote, "a"
+		h.Events = append(h.Events, e)
+	}
+	v, err := h.View()
+	check.OK(t, err)
+	var stale []int64
+	for _, w := range v.Writes {
+		if w.Stale {
+			stale = append(stale, w.Token)
+		}
+	}
+	if want := []int64{8, 5}; !slices.Equal(stale, want) {
+		t.Errorf("the writes with tokens %v are stale, want %v", stale, want)
 	}
 }

@@ -64,11 +64,11 @@ type Hold struct {
 func (h *Hold) Alive() time.Duration { return h.Looks[len(h.Looks)-1].At }
 
 // Key names what can have one holder: a name, or a slot of a semaphore.
-func (h *Hold) Key() string {
-	if h.Slot > 0 {
-		return fmt.Sprintf("%s, slot %d", h.Name, h.Slot)
+func (e *Event) Key() string {
+	if e.Slot > 0 {
+		return fmt.Sprintf("%s, slot %d", e.Name, e.Slot)
 	}
-	return h.Name
+	return e.Name
 }
 
 // Trouble is a fault, or that a process was stopped from outside, or a stall.
@@ -152,7 +152,7 @@ type sorter struct {
 	calls  map[number]*Call
 	faults map[int]*Trouble
 	stops  map[string]*Trouble // the last of each process
-	tokens map[string]int64    // the largest with which each name was written to
+	tokens map[string]int64    // by key, the largest of the writes so far
 }
 
 func (s *sorter) add(e *Event) error {
@@ -203,8 +203,8 @@ func (s *sorter) add(e *Event) error {
 		}
 		hold.Looks, hold.Until = append(hold.Looks, e), e.Until
 	case Wrote:
-		s.Writes = append(s.Writes, Write{*e, e.Token < s.tokens[e.Name]})
-		s.tokens[e.Name] = max(s.tokens[e.Name], e.Token)
+		s.Writes = append(s.Writes, Write{*e, e.Token < s.tokens[e.Key()]})
+		s.tokens[e.Key()] = max(s.tokens[e.Key()], e.Token)
 	case Fault:
 		f := &Trouble{Event: *e, Began: e.At, Ended: Never}
 		s.faults[e.ID] = f
