@@ -7,63 +7,63 @@ import (
 	"example.com/redlock/multilock/attempt"
 )
 
-// Case is what is searched: how many there are, how far apart, and what may go wrong. Times are in
-// ticks.
+// Case says what is searched: how many callers and masters there are, how far apart they are, and what may go wrong.
+// Times are in ticks.
 type Case struct {
 	Name             string
-	Masters, Callers int     // follow from Sets and Roles where there are such
-	Sets             [][]int // masters of each client; nil: each has all. Masters in the same sets stand together
+	Masters, Callers int     // Sets and Roles, where given, determine these
+	Sets             [][]int // masters of each client; nil: each has all. Masters in the same sets have adjacent numbers
 	Delay            int     // of every message, one way
 	Lease            int
 	Less             int  // the lease of all callers but the first; 0: as the first
-	Pause            int  // between two rounds, usually 6; beside Trip, and half a lease at most
-	Trip             int  // what the clients take for the longest round trip
-	Far              int  // between two rounds of a waiter behind the first; 0: as of the first
-	Near             bool // each caller is a tick away from its own master
+	Pause            int  // between two rounds, in addition to Trip, and half a lease at most; 0: 6
+	Trip             int  // the longest round trip, as clients believe
+	Far              int  // between two rounds of a waiter behind the first; 0: as for the first
+	Near             bool // each caller is one tick away from its own master
 
 	Dead      int    // masters that are never there
 	Starts    bool   // callers begin at any time; else all at once
 	Taken     bool   // the last caller has the lock when the others begin
-	Comes     int    // how often a caller that has gone may come again
-	Tries     int    // of the callers, the last ones, who do not wait
-	Pairs     int    // so many pairs of callers, the first ones, are a process each, with two sets: see pair.go
-	Line      int    // so many callers, the first ones, have one client, and stand in line there
-	Roles     string // of the callers, in their order: W or R for a reader; empty: all are writers
+	Comes     int    // how often callers that have gone may come again
+	Tries     int    // so many callers, the last ones, do not wait
+	Pairs     int    // so many pairs of callers, the first ones, are processes that have two sets: see pair.go
+	Line      int    // so many callers, the first ones, stand in the line of one client
+	Roles     string // W for a writer or R for a reader, for each caller; empty: all are writers
 	Downgrade bool   // a writer may become a reader at any time
 	Watch     bool   // holds are renewed for as long as they last
 	Extends   bool   // a caller may extend its hold at any time
 	Enters    int    // how often an owner may enter its hold again
-	Wishes    string // of the entries of a hold, in the order in which they were asked for, see wish; else all are as Watch says
-	Limit     int    // of the renewals that a limited entry wants, from its beginning
+	Wishes    string // a letter for each entry of a hold, in their order, see wish; empty: all are as Watch says
+	Limit     int    // for so long after its beginning a limited entry wants renewals
 	Leaks     bool   // an entry may leak instead of being given back
-	Deaf      int    // so many of the callers, the last ones, hear of no hand-off, and ask
-	Keepers   int    // so many of the callers, the first ones, have clients that keep locks
+	Deaf      int    // so many callers, the last ones, receive no hand-offs, and ask instead
+	Keepers   int    // so many callers, the first ones, have clients that keep locks
 	Keep      int    // for so long
 	Drift     bool   // masters end leases early, by up to the margin; see back
 
 	Faults int // how many things may go wrong
 	Kinds  fault
 	Late   int  // ticks that a message may be late
-	Jump   int  // of a master's clock, in ticks
-	Kills  bool // a connection that is taken for broken is killed: what was under way is lost
+	Jump   int  // by so much a master's clock may jump
+	Kills  bool // a connection that is taken for broken is killed: what was under way on it is lost
 
-	Tokens bool // counters count: else all tokens are alike
-	Clocks bool // tokens are proposed by a clock that goes on
+	Tokens bool // counters count; else all tokens are 1
+	Clocks bool // clients propose tokens by a clock, which advances
 
-	Nightly, Teeth bool // searched in those runs
+	Nightly, Teeth bool // the case is searched with that flag
 
-	Unsafe bool // two callers must come to have the lock: the search is to find it
+	Unsafe bool // the search must find two holders
 
 	configs [maxCallers]attempt.Config  // of each caller
-	places  [maxCallers][maxMasters]int // of each master in the set of a caller, -1 if it is not there
-	class   [maxMasters]int             // those that are alike have the same
-	peers   [maxCallers]bool            // a caller can change places with the one before it
-	handOff uint8                       // lease of a hand-off, to the first where others ask less often
+	places  [maxCallers][maxMasters]int // of each master in the set of a caller, -1 if it is not in it
+	class   [maxMasters]int             // masters that are alike have the same
+	peers   [maxCallers]bool            // the caller can change places with the one before it
+	handOff uint8                       // lease of a hand-off to the first waiter
 }
 
 func ticks(n int) time.Duration { return time.Duration(n) * tick }
 
-// ready fills in what follows from the rest.
+// ready returns the case with its defaults, and with what follows from its fields.
 func (k Case) ready() *Case {
 	if k.Pause == 0 {
 		k.Pause = 6
@@ -93,7 +93,7 @@ func (k Case) ready() *Case {
 	return &k
 }
 
-// guard is how long a master that has restarted, or whose clock has jumped, has no vote.
+// guard is for how long a master has no vote after a restart, or after its clock jumped.
 func (k *Case) guard() int64 { return int64(k.Lease + 1) }
 
 // want is what a caller wants.
@@ -123,11 +123,11 @@ func (k *Case) client(c int) int {
 	return c
 }
 
-// deaf reports whether a caller hears of no hand-off.
+// deaf reports whether a caller receives no hand-offs.
 func (k *Case) deaf(c int) bool { return c >= k.Callers-k.Deaf }
 
-// inLine reports whether a caller only begins when the one before it has the lock, or gives up: as behind a
-// writer of the same client, or with a first half.
+// inLine reports whether a caller begins only when the one before it has the lock or has given up: it stands behind a
+// writer of its client, or is the second half of a process.
 func (k *Case) inLine(c int) bool { return k.second(c) || k.client(c) != c && !k.reads(c-1) }
 
 // delay is how long a message takes between a client and a master, either way.
@@ -138,9 +138,9 @@ func (k *Case) delay(client, m int) int {
 	return k.Delay
 }
 
-// back is how long an answer or a hand-off takes. A margin of one tick would not show where each
-// message takes a tick: so where clocks differ the way back takes none, and a lease ends early by
-// the tick that the command took and another one.
+// back is how long an answer or a hand-off takes. If clocks differ it takes no time: a lease then ends early by the tick
+// that the command took and by one more, which is more than the margin of one tick. If each message took a tick, the
+// margin would make no difference.
 func (k *Case) back(client, m int) int {
 	if k.Drift {
 		return 0
@@ -148,7 +148,7 @@ func (k *Case) back(client, m int) int {
 	return k.delay(client, m)
 }
 
-// first is the state in which all begins.
+// first returns the first state.
 func (k *Case) first() *World {
 	w := &World{Now: begin, Faults: uint8(k.Faults), Comes: uint8(k.Comes), Enters: uint8(k.Enters)}
 	for m := range k.Masters {
@@ -176,8 +176,8 @@ func (k *Case) first() *World {
 	return w
 }
 
-// A client knows its own masters only, by their places in its set. While the set is changed, some
-// clients have another one.
+// A client knows only its own masters, by their places in its set. While the set is being changed, clients have
+// different ones.
 
 // sets fills in which masters each caller has, and which masters are alike.
 func (k *Case) sets(times attempt.Config) {
@@ -201,7 +201,7 @@ func (k *Case) sets(times attempt.Config) {
 	}
 }
 
-// masters returns the masters of a caller, in the order in which it knows them.
+// masters returns the masters of a caller, by their places.
 func (k *Case) masters(c int) []int {
 	if k.Sets == nil {
 		return everybody[:k.Masters]
@@ -211,7 +211,7 @@ func (k *Case) masters(c int) []int {
 
 var everybody = []int{0, 1, 2, 3, 4}
 
-// config is what the machines of a caller are told.
+// config returns the configuration of a caller's attempts.
 func (k *Case) config(c int) *attempt.Config { return &k.configs[c] }
 
 // place returns where a caller has master m in its set.
@@ -221,8 +221,8 @@ func (k *Case) place(c, m int) int { return k.places[c][m] }
 func (k *Case) has(c, m int) bool { return k.places[c][m] >= 0 }
 
 // same reports whether two callers can change places: each has a client of its own, and both want the same of the same
-// masters. A twin keeps readers, and what force has marked, in the order of their owners: where there may be several,
-// callers stay where they are.
+// masters. A twin keeps readers, and owners that force has marked, in the order of their numbers; so where there may be
+// several of these, callers keep their places.
 func (k *Case) same(a, b int) bool {
 	return !k.Near && k.Roles == "" && k.Line == 0 && k.Pairs == 0 && (k.Kinds&force == 0 || k.Faults < 2) &&
 		k.want(a) == k.want(b) && k.deaf(a) == k.deaf(b) && slices.Equal(k.masters(a), k.masters(b))

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// teeth are the cases that find every broken rule, and are small.
+// teeth are small cases that together find every broken rule.
 var teeth = []string{
 	"far/two/1", "far/two, a master is dead/3", "far/three, a master is dead/3", "far/three/3",
 	"far/three, a master is dead/4", "far/one waits, one tries/2", "far/one waits, two try/2",
@@ -46,7 +46,7 @@ func allCases() []*Case {
 
 type table struct{ cases []*Case }
 
-// family adds cases that have some fields in common, and the beginning and the end of their names.
+// family adds cases that have some fields in common, as well as the beginning and the end of their names.
 type family struct {
 	table        *table
 	begins, ends string
@@ -57,7 +57,7 @@ func (t *table) family(begins, ends string, common Case) family {
 	return family{t, begins, ends, common}
 }
 
-// add adds a case with the fields of k besides.
+// add adds a case with the fields of the family and those of k.
 func (f family) add(name string, k Case) {
 	k = f.common.with(k)
 	k.Name = f.begins + name + f.ends
@@ -65,7 +65,8 @@ func (f family) add(name string, k Case) {
 	f.table.cases = append(f.table.cases, k.ready())
 }
 
-// faults adds a case for each kind of fault, in which one happens: by night, if it is not of the daily ones.
+// faults adds a case for each kind of fault, in which one fault of that kind may happen. Kinds that are not daily are
+// for the night.
 func (f family) faults(name string, k Case, daily fault) {
 	for _, of := range faultNames {
 		f.add(name+of.name, k.once(of.kind).with(Case{Nightly: of.kind&daily == 0}))
@@ -83,7 +84,7 @@ func (k Case) with(more Case) Case {
 	return k
 }
 
-// once has one thing of a kind go wrong.
+// once returns the case with one fault of those kinds.
 func (k Case) once(kinds fault) Case { return k.with(Case{Faults: 1, Kinds: kinds}) }
 
 // faultNames are all kinds of faults of clients, masters and links.
@@ -105,14 +106,14 @@ var faultNames = []struct {
 	{late, "late"},
 }
 
-// What many cases are searched with by day.
+// Kinds of faults that many cases have by day.
 const (
 	always = ^fault(0)
 	often  = loseHandOff | crash | giveUp | restart | late
 )
 
-// far has nothing go wrong. What matters is how far away the masters are: a round trip is shorter
-// than the pause between two rounds (delays of 1 and 2), as long (3), and longer (4 and 5).
+// far has no faults. What matters is how far away the masters are: a round trip is shorter than the pause between two
+// rounds (delays of 1 and 2), as long (3), or longer (4 and 5).
 func (t *table) far() {
 	for d := 1; d <= 5; d++ {
 		f := t.family("far/", fmt.Sprint("/", d), Case{Masters: 3, Delay: d, Lease: 24})
@@ -132,7 +133,7 @@ func (t *table) far() {
 	}
 }
 
-// behind has those who wait behind the first ask half as often, and be handed the lock for twice as
+// behind has waiters that ask half as often while they stand behind the first, and are handed the lock for twice as
 // long.
 func (t *table) behind() {
 	for d := 1; d <= 2; d++ {
@@ -145,7 +146,7 @@ func (t *table) behind() {
 	}
 }
 
-// alone has one thing go wrong, or one after the other.
+// alone has one fault, or two one after the other.
 func (t *table) alone() {
 	for _, of := range faultNames {
 		f := t.family(of.name, "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12}.once(of.kind))
@@ -166,7 +167,7 @@ func (t *table) alone() {
 	}
 }
 
-// deaf has callers that hear of no hand-off. They find one when they ask.
+// deaf has callers that receive no hand-offs: they find out when they ask.
 func (t *table) deaf() {
 	for d := 1; d <= 2; d++ {
 		f := t.family("deaf/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 2, Deaf: 1, Delay: d, Lease: 12, Late: 2})
@@ -179,7 +180,7 @@ func (t *table) deaf() {
 	}
 }
 
-// tokens has fencing tokens differ. Where masters keep their counters no clock matters.
+// tokens has fencing tokens that differ. As long as masters keep their counters, no clock matters.
 func (t *table) tokens() {
 	for d := 1; d <= 2; d++ {
 		f := t.family("token/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 2, Delay: d, Lease: 12, Starts: true, Tokens: true})
@@ -206,7 +207,7 @@ func (t *table) large() {
 	f.add("any two/two", two.with(Case{Faults: 2, Kinds: often}))
 }
 
-// shared has readers beside writers. They stand in the queue in their order, so who comes first matters.
+// shared has readers and writers. The queue keeps their order, so it matters who comes first.
 func (t *table) shared() {
 	of := func(roles string) family {
 		return t.family("shared/"+roles, "", Case{Masters: 3, Roles: roles, Delay: 1, Lease: 12})
@@ -240,8 +241,7 @@ func (t *table) shared() {
 	}
 }
 
-// changing has clients of before and of after a change of the set of masters, where the last master is
-// added or removed.
+// changing has clients from before and from after a change of the set of masters, which adds or removes the last one.
 func (t *table) changing() {
 	of := func(name string, sets [][]int) family {
 		return t.family("changing/"+name, "", Case{Sets: sets, Delay: 1, Lease: 12})
@@ -277,8 +277,8 @@ func (t *table) changing() {
 	t.routes()
 }
 
-// routes has names move from one set of masters to another, by way of both: processes with the old set, with
-// both, and with the new one.
+// routes has names that move from one set of masters to another by way of both: some processes have the old set, some
+// both, and some the new one.
 func (t *table) routes() {
 	few, most := loseHandOff|restart|crash|giveUp, ^(freezeLink | older)
 	for _, c := range []struct {
@@ -300,7 +300,7 @@ func (t *table) routes() {
 	}
 }
 
-// atOnce has one master take the place of another in one step, or two sets. Some of that is unsafe.
+// atOnce has changes of two masters, or of two sets, in one step. Some of these are unsafe.
 func (t *table) atOnce() {
 	f := t.family("changing/", "", Case{Delay: 1, Lease: 12, Starts: true})
 	unsafe := Case{Unsafe: true}
