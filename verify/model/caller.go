@@ -8,13 +8,13 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// What a client does for an attempt: it hands Step what happened, and sends what Step wants sent, in that order.
-// What is decided beside the machine is when the next in the client's line asks.
+// What a client does for an attempt: it passes what happened to Step, and sends what Step wants sent, in that order. The
+// client itself decides only when the next in its line asks.
 
-// lots are the random numbers that are drawn: nothing, and half of what may be waited.
+// lots are the two random numbers: no pause, and half of the longest.
 var lots = [2]uint32{0, 1 << 31}
 
-// step has an attempt take an event, sends what follows, and is true if chance had a say.
+// step passes an event to an attempt and sends what follows. It reports whether the lot mattered.
 func (w *World) step(k *Case, c int, ev attempt.Event, lot uint32) (drawn bool) {
 	p, now := &w.Callers[c], w.clock(c)
 	was, over := p.State, p.live() && now.Left(p.Until) <= 0
@@ -54,7 +54,7 @@ func (w *World) step(k *Case, c int, ev attempt.Event, lot uint32) (drawn bool) 
 // nobody is no caller.
 const nobody = -1
 
-// effect sends what a step wants sent. A release enters the follower into the queue, if there is one.
+// effect sends what a step wants sent. If there is a follower, the release enters it into the queue.
 func (w *World) effect(k *Case, c int, out *attempt.Effects, follower int) {
 	p := &w.Callers[c]
 	free := w.message(k, c, release)
@@ -94,7 +94,7 @@ func (w *World) effect(k *Case, c int, out *attempt.Effects, follower int) {
 	}
 }
 
-// message is a command of the present owner of a caller.
+// message makes a command of a caller's current owner.
 func (w *World) message(k *Case, c int, what kind) Message {
 	p := &w.Callers[c]
 	return Message{
@@ -113,17 +113,17 @@ func (w *World) sendAll(k *Case, x Message, at attempt.Set) {
 	}
 }
 
-// followed has a release enter a caller into the queue.
+// followed makes a release enter a caller into the queue.
 func (w *World) followed(c int, release *Message) {
 	p := &w.Callers[c]
 	r := &p.Rounds[maxRounds-1]
 	release.Next, release.Behind, release.Round, release.Lease = w.current(c), p.Since, r.Number, uint8(r.Lease/tick)
 }
 
-// start has a caller want the lock, with an owner that was never used.
+// start makes a caller ask for the lock, with a new owner.
 func (w *World) start(k *Case, c int) { w.begin(k, c, false) }
 
-// begin is start, for one that follows a release, or asks.
+// begin is start for a caller that asks, or is entered into the queue by a release that it follows.
 func (w *World) begin(k *Case, c int, follows bool) {
 	p := &w.Callers[c]
 	p.Last++
@@ -135,7 +135,7 @@ func (w *World) begin(k *Case, c int, follows bool) {
 	w.step(k, c, attempt.Event{Kind: attempt.Start, Key: uint8(0), Wish: k.wish(c, 0, 0), Follow: follows}, 0)
 }
 
-// taken has a caller want the lock, and get it at once: the messages take no time.
+// taken gives a caller the lock at once: its messages take no time.
 func (w *World) taken(k *Case, c int) {
 	w.start(k, c)
 	for _, m := range k.masters(c) {
@@ -150,7 +150,7 @@ func (w *World) taken(k *Case, c int) {
 	}
 }
 
-// receive has a client take the answer or message that has come, and is true if chance had a say.
+// receive passes an answer or a message to the client. It reports whether the lot mattered.
 func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	about := x.about()
 	c := callerOf(about)
@@ -180,7 +180,7 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	return w.step(k, c, ev, lot)
 }
 
-// held goes on when a caller has the lock.
+// held is called when a caller has got the lock.
 func (w *World) held(k *Case, c int, was attempt.State) {
 	p := &w.Callers[c]
 	if w.clock(c).Left(p.Until) <= 0 {
@@ -205,7 +205,7 @@ func (w *World) held(k *Case, c int, was attempt.State) {
 	}
 }
 
-// startNext starts the caller of the same client that stands behind c, and returns it, unless it has asked.
+// startNext starts the next caller in the line of c's client, and returns it, or nobody.
 func (w *World) startNext(k *Case, c int, follows bool) int {
 	for n := range k.Line {
 		if k.client(n) == k.client(c) && n != c && !w.Callers[n].begun() {
@@ -216,12 +216,12 @@ func (w *World) startNext(k *Case, c int, follows bool) int {
 	return nobody
 }
 
-// leave has a caller give an entry back, or give up.
+// leave makes a caller give an entry back, or give up.
 func (w *World) leave(k *Case, c int, key uint8) {
 	w.step(k, c, attempt.Event{Kind: attempt.Leave, Key: key, Keep: true}, 0)
 }
 
-// renew makes a renewal that was meant: of the watchdog, or of a caller.
+// renew sends a renewal that was due, or an extension.
 func (w *World) renew(k *Case, c int) {
 	ev := attempt.Event{Kind: attempt.Renew}
 	if k.Extends {
@@ -231,7 +231,7 @@ func (w *World) renew(k *Case, c int) {
 	w.step(k, c, ev, 0)
 }
 
-// behindAll returns a place behind all others.
+// behindAll returns a place in the queue behind all others.
 func (w *World) behindAll(k *Case) int64 {
 	last := int64(0)
 	for c := range k.Callers {
@@ -248,7 +248,7 @@ func (k *Case) keeping(o twin.Owner) bool {
 	return o != 0 && o < twin.Readers && k.keeps(callerOf(o))
 }
 
-// want publishes that an owner's lock is wanted, which a master has refused to somebody, or taken away.
+// want tells the client of an owner that somebody else wants its lock, if that client keeps locks.
 func (w *World) want(k *Case, m uint8, o twin.Owner) {
 	if k.keeping(o) && w.hears(k, o) {
 		client := k.client(callerOf(o))
@@ -264,7 +264,7 @@ func (k *Case) holder(o twin.Owner) attempt.Holder {
 	return attempt.Holder(o)
 }
 
-// entries are what callers who share a hold know of their own entries. The protocol is not asked.
+// entries are the model's own account of who has an entry of a hold.
 type entries struct {
 	room     [maxEntries]attempt.Entry // of the list
 	Inside   uint8                     // the entries that were confirmed, and not given back: a bit for each
@@ -306,7 +306,7 @@ func (w *World) enter(k *Case, c int) {
 	w.step(k, c, attempt.Event{Kind: attempt.Enter, Key: key, Wish: k.wish(c, key, 0), Shared: w.Callers[c].Want.Shared}, 0)
 }
 
-// share notes what an event means for those who have an entry of the hold.
+// share updates that account after an event.
 func (w *World) share(k *Case, c int, ev *attempt.Event, out *attempt.Effects) {
 	p := &w.Callers[c]
 	if ev.Kind == attempt.Leave {
@@ -331,8 +331,8 @@ func (w *World) share(k *Case, c int, ev *attempt.Event, out *attempt.Effects) {
 	}
 }
 
-// checkCounts looks for masters that have answered all, and count fewer entries than were confirmed: more than
-// those where something went wrong.
+// checkCounts looks for masters that have answered everything and count fewer entries than were confirmed. There may be
+// as many of these as there were faults.
 func (w *World) checkCounts(k *Case, c int) {
 	p, fewer := &w.Callers[c], 0
 	if !p.live() || p.Barred {

@@ -138,9 +138,9 @@ func (k *Case) delay(client, m int) int {
 	return k.Delay
 }
 
-// back is how long an answer or a hand-off takes. If clocks differ it takes no time: a lease then ends early by the tick
-// that the command took and by one more, which is more than the margin of one tick. If each message took a tick, the
-// margin would make no difference.
+// back is how long an answer or a hand-off takes. If every message took a tick, a margin of one tick would make no
+// difference. So if clocks differ, the way back takes no time, and a lease may end early by the tick that the command
+// took and by one more.
 func (k *Case) back(client, m int) int {
 	if k.Drift {
 		return 0

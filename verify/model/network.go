@@ -5,7 +5,7 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// channel is one of the ways between a client and a master. In each, messages keep their order.
+// channel is one of the ways between a client and a master. Each keeps the order of its messages.
 type channel uint8
 
 const (
@@ -30,8 +30,7 @@ const (
 	wanted // somebody else wants what an owner has whose client keeps locks
 )
 
-// Message is a command, the answer to one, or a hand-off. Answers keep what the client knows of
-// the command.
+// Message is a command, an answer, or a hand-off. An answer still has what the client knows of its command.
 type Message struct {
 	Master, Client uint8
 	Channel        channel
@@ -43,9 +42,9 @@ type Message struct {
 	Shared  bool            // for a reader
 	Owner   twin.Owner
 	Since   int64
-	Round   uint32     // of a release: of who is entered
-	Lease   uint8      // of an ask, and of who is entered: for a hand-off, in ticks; of a count
-	Next    twin.Owner // of a release: who is entered
+	Round   uint32     // of a release: that of Next
+	Lease   uint8      // in ticks: of a count, and else that of a hand-off
+	Next    twin.Owner // of a release: whom it enters into the queue
 	Behind  int64      // place of Next in the queue
 	Token   int64
 	Count   uint8 // hold count to set
@@ -126,15 +125,15 @@ func (w *World) due(m, client int, ch channel) (i int, ok bool) {
 	return i, ch == ghost || !w.Links[m][client].Frozen || ch == down && w.Messages.list[i].silence()
 }
 
-// silence reports whether an answer is none: the client knows without the master.
+// silence reports whether the answer does not come from the master: the client gave up the command by itself.
 func (x *Message) silence() bool {
 	return x.Outcome == attempt.Unsent || x.Outcome == attempt.Unknown
 }
 
-// unheard reports whether nobody waits for an answer.
+// unheard reports whether nobody waits for the answer.
 func (x *Message) unheard() bool { return x.Kind == release && x.Next == 0 }
 
-// about is whom an answer or a message is about: of a release, who is entered.
+// about returns the owner that an answer or a message is about: of a release, the one that it enters.
 func (x *Message) about() twin.Owner {
 	if x.Kind == release {
 		return x.Next
@@ -157,7 +156,7 @@ func (w *World) send(k *Case, x Message) {
 	}
 }
 
-// owe sends a release again, as soon as the link works. Whom it should have entered asks by itself.
+// owe sends a release again as soon as the link works. The owner that it should have entered asks by itself.
 func (w *World) owe(x Message) {
 	if x.Kind == release {
 		x.Channel, x.Outcome = up, attempt.Unsent
@@ -178,8 +177,8 @@ func (w *World) unanswered(x Message, why attempt.Outcome) {
 	w.put(x, 0)
 }
 
-// breakLink ends the connection of a link. What becomes of the commands that were under way is not
-// known to the client; a master that goes on may carry them out at any time. Releases are sent again.
+// breakLink ends the connection of a link. The client does not know what becomes of the commands that were under way: a
+// master that goes on may carry them out at any time. Releases are sent again.
 func (w *World) breakLink(m, client int, goesOn bool) {
 	var lost []Message
 	for _, ch := range []channel{down, up} {

@@ -9,7 +9,7 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// Most of what a World has room for.
+// How much a World has room for.
 const (
 	maxMasters  = 5
 	maxCallers  = 4
@@ -17,16 +17,15 @@ const (
 	maxEntries  = 3 // of one hold
 )
 
-// tick is the time between two moments at which anything happens. The margin for drift of the
-// leases that are searched is then about one tick, and the arithmetic of the protocol is the real
-// one.
+// tick is the time between two moments at which anything happens. It makes the margin for drift of the leases that are
+// searched about one tick, while the arithmetic of the protocol is the real one.
 const tick = 2 * time.Millisecond
 
-// begin is the moment, in ticks, at which each state that is looked at is: only what is left until
-// an instant is a part of a state.
+// begin is the moment, in ticks, that each state has when it is made from its key: a key has only what is left until an
+// instant.
 const begin = 1000
 
-// World is all there is at one moment: callers, masters, and what is under way between them.
+// World is a state: callers, masters, and the messages that are under way between them.
 type World struct {
 	Now    int64 // in ticks
 	Faults uint8 // that may still happen
@@ -45,42 +44,42 @@ type World struct {
 	log   []string // what happened, if a trace is wanted; else nil
 }
 
-// Caller is one who wants the lock: first a contender, then a hold, then gone, and maybe back.
-// Its client is its own, unless the case says that callers stand in line.
+// Caller wants the lock, holds it, gives it back, and may come again. It has a client of its own, unless the case says
+// that callers stand in line.
 type Caller struct {
 	attempt.Attempt
 	masters [maxMasters]attempt.Master // of the attempt
 	rounds  [maxRounds]attempt.Round
-	Last    uint32 // its last owner, of those that were its own
+	Last    uint32 // the number of its last owner
 	Since   int64  // when it began to wait: its place in the queue
-	Placed  bool   // nobody who came later may be let in before it
+	Placed  bool   // no caller that came later may be let in before it
 
-	entries                 // what is known of them otherwise
-	Forced  bool            // a lock of its owner was freed by force: it may not exclude anybody
-	Barred  bool            // that was when it held the lock: it is not to come back
-	Meant   bool            // a renewal is about to be made: the hold lasted when its client looked
-	Marks   [maxRounds]mark // of its rounds, in their order
+	entries
+	Forced bool            // a lock of its owner was freed by force: it need not exclude others any more
+	Barred bool            // that was while it held the lock, which must not come back
+	Meant  bool            // a renewal is about to be sent: the hold lasted when its client looked
+	Marks  [maxRounds]mark // of its rounds, in their order
 
-	Joined          bool // a first half: it is one hold with the second
+	Joined          bool // of a first half: it and the second are one hold
 	Crashed, Asleep bool
 	Gone            uint8 // its place among those that have gone, from 1; 0: it has not
 	clocks
 }
 
-// mark is what is known of a round that the protocol is not asked for.
+// mark is what the model itself notes of a round.
 type mark struct {
-	Later  bool        // it was sent when all was known that is
+	Later  bool        // it was sent after all that the caller knows now of clocks
 	Denied attempt.Set // masters that said that they do not have the hold
 }
 
-// Master is one of them: a process with a lock or a semaphore in it.
+// Master is a master, with what it has of the lock.
 type Master struct {
 	Name uint8 // in traces
 	kept
-	Guard int64 // the tick until which it makes no hold
-	Dead  bool  // for good: its clients know
+	Guard int64 // the tick until which it grants nothing
+	Dead  bool  // for good, and its clients know
 
-	Saved bool // it has a copy, to restart with
+	Saved bool // it has a copy, with which it may restart
 	Copy  kept
 }
 
@@ -89,8 +88,8 @@ type Master struct {
 type Link struct {
 	Frozen bool  // nothing moves
 	Quiet  uint8 // ticks until the client takes a frozen link for broken
-	Down   bool  // it did: what is sent is known not to have been, and releases wait
-	Dirty  bool  // something late was carried out: what it leaves is only gone with its lease
+	Down   bool  // it does: commands fail at once as unsent, and releases wait
+	Dirty  bool  // a late command was carried out: what it left goes only with its lease
 }
 
 // owner makes the name of a caller's owner.
@@ -122,8 +121,8 @@ func (c *Caller) contends() bool {
 	return false
 }
 
-// live reports whether it has the lock, kept whether its client keeps that for it, and over whether it was in either,
-// or may have been, and is no more.
+// live reports whether the caller has the lock, kept whether its client keeps the lock, and over whether its attempt has
+// ended.
 func (c *Caller) live() bool { return c.State == attempt.Held }
 func (c *Caller) kept() bool { return c.State == attempt.Kept }
 func (c *Caller) over() bool { return c.State == attempt.Ended }
@@ -138,14 +137,14 @@ func (c *Caller) renewing() bool {
 // gone reports whether the caller wants nothing, and has nothing.
 func (c *Caller) gone() bool { return c.Crashed || c.over() }
 
-// valid reports whether the caller has the lock, as far as it can know: where clocks have gained on its own, it
-// cannot until it is told.
+// valid reports whether the caller believes that it has the lock. Where masters' clocks have gained on its own, it cannot
+// know until it learns of that, and does not count.
 func (c *Caller) valid(now int64) bool {
 	return c.live() && !c.Forced && !c.Doubt && c.Gained == [maxMasters]uint8{} &&
 		instant(now-int64(c.Behind)).Left(c.Until) > 0
 }
 
-// copyTo copies what a case uses of w. A World has room for all of them, and most of it is empty.
+// copyTo copies the part of w that the case uses. A World has room for the largest case, and is mostly empty.
 func (w *World) copyTo(to *World, k *Case) {
 	to.Now, to.Faults, to.Comes, to.Enters, to.Clock, to.Top = w.Now, w.Faults, w.Comes, w.Enters, w.Clock, w.Top
 	to.wrong, to.cut, to.log = w.wrong, w.cut, w.log
