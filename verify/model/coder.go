@@ -10,14 +10,12 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// coder turns states into keys and back. One function lists what a part of a state consists of,
-// for both ways: each of the methods that are named for a kind of number writes what it is given,
-// and returns that, or returns what it reads.
+// coder turns states into keys and back. One function for each part of a state does both: the methods that are named
+// for a kind of number write what they are given and return it, or return what they read.
 //
-// Of instants only what is left is in a key, and of those that are over that they are. Masters that
-// are alike can change places: all that a master and its links have is one column, and columns of
-// masters that are alike are sorted. So states that differ in time, in names or in the order of such
-// masters have the same key.
+// A key has only what is left until an instant, and 0 for one that has passed. All that a master and its links have is
+// one column, and the columns of masters that are alike are sorted. So states that differ in time, in names or in the
+// order of such masters have the same key.
 type coder struct {
 	k       *Case
 	w       *World
@@ -34,12 +32,12 @@ type coder struct {
 	key     []byte
 }
 
-// column is where the parts of a master's column are in buf, in their order.
+// column says where in buf the parts of a master's column are, in their order.
 type column [3]part
 
 type part struct{ from, to int }
 
-// blank is a place in buf for the rank of a number, which is known when all are.
+// blank is a place in buf for the rank of a number, which is known only when all numbers are.
 type blank struct {
 	at    int
 	among *ranks
@@ -48,8 +46,8 @@ type blank struct {
 
 func newCoder(k *Case) *coder { return &coder{k: k} }
 
-// write returns the key of a state, which is good until the next one. What is under way comes first, since it names
-// the rounds that callers still know. Numbers that are told by rank are filled in at the end.
+// write returns the key of a state, which is valid until the next call. Messages come first, since they name the rounds
+// that callers still remember. Ranks are filled in at the end.
 func (c *coder) write(w *World) []byte {
 	c.w, c.reading = w, false
 	c.queue()
@@ -88,9 +86,9 @@ func (c *coder) write(w *World) []byte {
 	return c.key
 }
 
-// queue puts callers that can change places in the order in which they began to wait, and behind them those that have
-// gone, in the order in which they went: who they were does not matter. In a tick callers have their turns in that order
-// from the beginning on, and those that have gone have none.
+// queue puts callers that can change places in the order in which they began to wait, followed by those that have gone, in
+// the order in which they went: which caller it was does not matter. In a tick, callers have their turns in that order,
+// and those that have gone have none.
 func (c *coder) queue() {
 	for i := range c.k.Callers {
 		at := i
@@ -132,7 +130,7 @@ func (c *coder) less(m, n int) bool {
 	return false
 }
 
-// read makes a state that has a key.
+// read makes the state from its key.
 func (c *coder) read(key []byte, w *World) {
 	*w = World{Now: begin}
 	c.w, c.reading, c.buf = w, true, key
@@ -224,7 +222,7 @@ func (c *coder) instant(at clock.Instant) clock.Instant {
 	return at
 }
 
-// grain is what the end of a vote is told in: a lease of whole ms less a hundredth of it.
+// grain is the unit of the end of a vote, which is a lease of whole ms less a hundredth of it.
 const grain = 10 * time.Microsecond
 
 // exact codes a moment that is to come, to the grain.
@@ -277,7 +275,7 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 	return o
 }
 
-// party codes who has the lock.
+// party codes the holder that a client was told of.
 func (c *coder) party(h attempt.Holder) attempt.Holder {
 	return c.k.holder(c.owner(twin.Owner(h)))
 }
@@ -311,13 +309,13 @@ func (c *coder) token(v int64) int64 {
 	return v
 }
 
-// How a round is coded: those of the current owner by how long ago they were.
+// Codes of rounds. A round of the current owner is coded by how many rounds ago it was.
 const (
 	forgotten = 9 + iota
 	another   // of an owner that has gone, or one that has no say
 )
 
-// round codes the number of a round of owner o. A hand-off that names it says nothing where the owner has the lock.
+// round codes the number of a round of owner o. A hand-off that names it has no effect if the owner has the lock.
 func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
 	caller := callerOf(o)
 	p := &c.w.Callers[caller]
@@ -341,9 +339,8 @@ func (c *coder) round(o twin.Owner, number uint32, handOff bool) uint32 {
 	return 2
 }
 
-// Numbers that only tell things apart are renamed by rank before a state becomes a key: owners for
-// each caller, places in the queue, and fencing tokens. Rounds are told by how long ago they were,
-// and those that nothing names any more are forgotten.
+// Numbers that only tell things apart become ranks in a key: owners for each caller, places in the queue, and fencing
+// tokens. Rounds that nothing names any more are left out.
 
 // ranks are numbers in their order. Their ranks begin with 1.
 type ranks []int64
@@ -364,11 +361,11 @@ func (r *ranks) add(v int64) {
 // of returns the rank of a number.
 func (r ranks) of(v int64) uint8 { return uint8(slices.Index(r, v) + 1) }
 
-// spread is how far apart two tokens that follow one another are told to be at most. A counter that
-// is further ahead of another is not overtaken by it within a few grants.
+// spread is the largest difference that a key has between one token and the next. If a counter is further ahead of
+// another, a few grants do not let that one overtake it, so a larger difference changes nothing.
 const spread = 4
 
-// token is the number that stands for a token: the order stays, and so do small differences.
+// token returns the number that stands for a token. The order of tokens stays, and so do small differences.
 func (r ranks) token(v int64) uint8 {
 	last, to := int64(0), int64(0)
 	for _, x := range r {
@@ -412,7 +409,7 @@ func has(p *attempt.Attempt) bool { return p.State == attempt.Held || p.State ==
 // maxRounds is how many rounds an attempt remembers.
 const maxRounds = uint32(attempt.MaxRounds)
 
-// arrange puts masters that are alike into another order: order has, for each place, who comes there.
+// arrange puts masters that are alike into another order: order has, for each place, the master that goes there.
 func (w *World) arrange(k *Case, order []int) {
 	from := *w
 	w.Messages = messages{}

@@ -8,8 +8,7 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// What a state consists of: the head, and a column for each master. What has no say any more is
-// left out.
+// A key consists of the head, and of a column for each master. What can have no effect any more is left out.
 
 func (c *coder) head() {
 	w := c.w
@@ -128,11 +127,10 @@ func (c *coder) attempt(caller int, of *Caller) {
 	c.entries(caller, of)
 }
 
-// usual is the number of the last round where it does not matter: the first one is long ago.
+// usual is the number of the last round, if all that matters is that it is not the first.
 const usual = 10
 
-// rounds codes those rounds that something names, and since which one answers tell who has the
-// lock.
+// rounds codes the rounds that something names, and the last round before the answers of which the holder is not known.
 func (c *coder) rounds(caller int, of *Caller) {
 	p := &of.Attempt
 	named := c.u8(c.names.rounds[caller])
@@ -193,7 +191,7 @@ func (c *coder) master(m int) {
 	}
 }
 
-// known codes what callers know of a master.
+// known codes what all callers know of a master.
 func (c *coder) known(m int) {
 	for _, i := range c.callers[:c.k.Callers] {
 		c.knows(m, i)
@@ -273,7 +271,7 @@ func (c *coder) knows(m, caller int) {
 	}
 }
 
-// handOff codes the lease of a hand-off, in ticks: one, unless some ask less often.
+// handOff codes the lease of a hand-off, in ticks. There is only one, unless some callers ask less often.
 func (c *coder) handOff(lease uint8) uint8 {
 	if c.k.Far == 0 && c.k.Less == 0 {
 		return c.k.handOff
@@ -281,7 +279,7 @@ func (c *coder) handOff(lease uint8) uint8 {
 	return c.u8(lease)
 }
 
-// ahead codes how many stand before a waiter, where that matters.
+// ahead codes how many waiters are before one, if that matters.
 func (c *coder) ahead(n uint8) uint8 {
 	if c.k.Far == 0 {
 		return 0
@@ -318,8 +316,8 @@ func (c *coder) vote(p *attempt.Attempt, m int) {
 	x.Token = c.token(x.Token)
 }
 
-// holds codes what a caller knows of a master that has the lock. A vote that ends no later than the q-th longest
-// makes no difference any more.
+// holds codes what a caller that has the lock knows of a master. A vote that ends no later than the q-th longest makes no
+// difference any more.
 func (c *coder) holds(p *attempt.Attempt, m int) {
 	x := &p.Masters[m]
 	longer := x.Voted && p.Until.Sub(x.Until) < 0 && c.clock.Left(x.Until) > 0
@@ -337,9 +335,7 @@ func (c *coder) holds(p *attempt.Attempt, m int) {
 	}
 }
 
-// The entries of what a caller has, and what it knows of clocks, as a part of a state.
-
-// entries codes who shares a hold.
+// entries codes the entries of a hold.
 func (c *coder) entries(caller int, of *Caller) {
 	p := &of.Attempt
 	if !has(p) {
@@ -399,7 +395,7 @@ func (c *coder) entries(caller int, of *Caller) {
 	}
 }
 
-// gained codes what a caller knows of the clock of master m, and does not.
+// gained codes what has become of the clock of master m, and what a caller knows of that.
 func (c *coder) gained(m, caller int) {
 	if c.k.Kinds&(still|jump) == 0 {
 		return
@@ -413,8 +409,7 @@ func (c *coder) gained(m, caller int) {
 	}
 }
 
-// What is under way between a client and a master, as a part of a state.
-
+// link codes what is under way between a client and a master.
 func (c *coder) link(m, client int) {
 	l := &c.w.Links[m][client]
 	i, _ := c.w.Messages.each(m, client, up)

@@ -10,8 +10,7 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// fault is a kind of thing that may go wrong. Each one that happens takes one from the budget of
-// its case.
+// fault is a kind of thing that may go wrong. Each fault that happens is one of those that its case may have.
 type fault uint32
 
 const (
@@ -21,17 +20,17 @@ const (
 	doubled                       // a command is carried out once more, at any time
 	restart                       // a master comes back empty
 	older                         // a master comes back with an older copy of what it had: its disk, or a replica
-	crash                         // a caller is gone without a word
-	giveUp                        // a caller wants the lock no more
+	crash                         // a process ends
+	giveUp                        // a caller gives up
 	force                         // an operator frees the lock
 	sleep                         // a caller does nothing for any time
-	slow                          // a renewal is made later, or sent later, or a lock is kept later
+	slow                          // a renewal is sent late
 	late                          // a message is late
 	still                         // a caller does nothing for any time, in which its clock stands still
 	jump                          // a master's clock jumps ahead
 )
 
-// faults makes what may go wrong at this moment, or no longer go wrong.
+// faults makes what may go wrong in this tick, and what may end that went wrong before.
 func (x *mover) faults(it *item) (goOn bool) {
 	k := x.k
 	for m := range k.Masters {
@@ -163,8 +162,8 @@ func (x *mover) callerFaults(it *item, c int) {
 	})
 }
 
-// restart ends a master's process, and with it all connections and what was under way to it. The
-// next process begins with a copy.
+// restart ends a master's process, and with it all connections and what was under way to it. The next process begins
+// with the given data.
 func (w *World) restart(k *Case, m int, with kept) {
 	w.noteText("m%d RESTARTS", w.Masters[m].Name)
 	p := &w.Masters[m]
@@ -193,7 +192,7 @@ func (w *World) wake(k *Case, c int) {
 	w.noteText("C%d wakes", c)
 }
 
-// busy reports whether there is something to do now for a caller that wants something.
+// busy reports whether a caller has something to do now.
 func (w *World) busy(k *Case, c int) bool {
 	p := &w.Callers[c]
 	for m := range k.Masters {
@@ -229,9 +228,9 @@ func (w *World) forceUnlock(k *Case) {
 	}
 }
 
-// Clocks of masters that gain on a client's: because its own stands still, or because they jump. The client
-// compares them now and then: it learns at any later moment what each has gained, and then believes for as long
-// as a guard lasts no vote of that master.
+// Clocks of masters gain on a client's because the client's own stands still, or because they jump. The client compares
+// clocks from time to time: at some later moment it learns what each has gained. From then on, no vote of that master
+// counts for as long as a guard lasts.
 
 const (
 	goesOn    = "clocks: a caller goes on though a majority has told it that it has lost the lock"
@@ -241,15 +240,15 @@ const (
 // clocks are what a caller knows of the clocks of masters, and what it does not.
 type clocks struct {
 	Still  bool // it is asleep, and its clock stands still
-	Behind int8 // ticks by which its clock is
+	Behind int8 // by so many ticks its clock is behind
 
 	Lag    attempt.Lag
-	Gained [maxMasters]uint8 // by each master, in ticks, and not known
-	Steady [maxMasters]int64 // the tick in which the votes of a master count again; 0: they do
+	Gained [maxMasters]uint8 // by so many ticks each master's clock has gained, which the client does not know yet
+	Steady [maxMasters]int64 // the tick from which the votes of a master count again; 0: they count
 	Doubt  bool              // a master jumped that voted for its hold, and no renewal was confirmed since
 }
 
-// tickClock lets the time of a caller go on by a tick.
+// tickClock advances the clock of a caller by a tick.
 func (w *World) tickClock(k *Case, c int) {
 	p := &w.Callers[c]
 	if p.Still {
@@ -269,7 +268,7 @@ func (w *World) tickClock(k *Case, c int) {
 	}
 }
 
-// jump has the clock of a master jump ahead. A client that comes later does not know.
+// jump makes the clock of a master jump ahead. A client that begins later cannot notice.
 func (w *World) jump(k *Case, m int) {
 	w.noteText("the clock of m%d JUMPS by %d", w.Masters[m].Name, k.Jump)
 	w.Masters[m].pass(millis(int64(k.Jump)))
@@ -281,7 +280,7 @@ func (w *World) jump(k *Case, m int) {
 	}
 }
 
-// pass lets so much time pass for what a master has.
+// pass makes what a master has older by d.
 func (p *kept) pass(d int64) {
 	for _, until := range p.leases() {
 		*until -= d
@@ -295,7 +294,7 @@ func (p *kept) pass(d int64) {
 	}
 }
 
-// learns has a caller learn what clocks have gained: one at a time where they jump.
+// learns makes a caller learn what clocks have gained: of one at a time if they jump.
 func (x *mover) learns(it *item, c int) {
 	p := &it.Callers[c]
 	switch {
@@ -331,7 +330,7 @@ func (w *World) notice(k *Case, c, m int) {
 	p.Behind -= int8(p.Lag.Gained(k.config(c), place, gained) / tick)
 }
 
-// judgeRound notes what a round has told a caller.
+// judgeRound looks at a round that is settled: once a majority has said that the caller lost the lock, it must not go on.
 func (w *World) judgeRound(k *Case, c int, out *attempt.Effects) {
 	p := &w.Callers[c]
 	ago := p.Round - out.Settled
@@ -355,7 +354,7 @@ func (w *World) judgeRound(k *Case, c int, out *attempt.Effects) {
 	}
 }
 
-// vouching are commands of each kind, to ask which answers are votes.
+// vouching has a command of each kind, which knows what its answer is worth without votes.
 var vouching = func() (of [wanted]*script.Command) {
 	o := script.NewOwner("name", "owner")
 	of[ask], of[raise] = o.Acquire(1, 1), o.Raise(1, 1)
@@ -365,8 +364,8 @@ var vouching = func() (of [wanted]*script.Command) {
 
 var errUnsteady = errors.New("unsteady")
 
-// discount makes of an answer what it is worth when it comes from a master whose clock has run ahead. It is
-// false for a hand-off, which is worth nothing.
+// discount reduces an answer to what it is worth if it comes from a master whose clock has run ahead. It returns false
+// for a hand-off, which is worth nothing.
 func (x *Message) discount() bool {
 	if x.Channel == post {
 		return x.Kind == wanted
@@ -388,8 +387,8 @@ func (x *Message) discount() bool {
 	return true
 }
 
-// still has the clock of a caller stand still for up to more than a lease, and show the right time again at
-// any later moment.
+// still has a caller whose clock stands still, for up to a little more than a lease, and shows the right time again at
+// some later moment.
 func (t *table) still() {
 	f := t.family("still", "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12}.once(still))
 	any := Case{Starts: true}
@@ -401,7 +400,7 @@ func (t *table) still() {
 	f.add(" twice/two", any.with(Case{Faults: 2, Nightly: true}))
 }
 
-// jumps has the clocks of masters jump ahead, by less than a lease and by more.
+// jumps has masters whose clocks jump ahead, by less than a lease and by more.
 func (t *table) jumps() {
 	for _, by := range []int{6, 14} {
 		f := t.family("jump/", fmt.Sprint("/", by), Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Watch: true, Jump: by}.once(jump))

@@ -7,32 +7,32 @@ import (
 	"example.com/redlock/multilock/attempt"
 )
 
-// mover makes the states that may follow a state, a tick later. First something may go wrong. Then
-// the masters carry out what has come, in every order of their clients. Then one caller after the
-// other takes what has come to it, in the order of the masters, and does what it is time for.
+// mover makes the states that may follow a state, one tick later. First something may go wrong. Then each master
+// carries out what has arrived, in every order of its clients. Then one caller after the other receives what has arrived
+// for it, in the order of the masters, and does what is due.
 type mover struct {
 	k     *Case
-	now   []*item // what the moment may have come to so far
+	now   []*item // the states that this tick may have led to so far
 	then  []*item
 	spare []*item
 	seen  *store
 	code  *coder
 }
 
-// item is a state within a moment.
+// item is a state within a tick.
 type item struct {
 	World
-	toll bool // a fault was needed, or something late: the way does not count for liveness
+	toll bool // it took a fault, or something late, to get there: the way does not count for liveness
 }
 
 func newMover(k *Case) *mover {
 	code := newCoder(k)
-	code.fixed = true // within a moment, some have had their turn and others have not
+	code.fixed = true // within a tick, some callers have had their turn and others have not
 	return &mover{k: k, seen: newStore(), code: code}
 }
 
-// stage has f do with each state what comes next. f makes a fork for what else may happen, and
-// says whether to go on with the state itself.
+// stage calls f for each state. f changes the state, makes a fork for each thing that may happen instead, and reports
+// whether to go on with the state itself.
 func (x *mover) stage(f func(*item) (goOn bool)) {
 	x.then = x.then[:0]
 	before := len(x.now)
@@ -49,7 +49,7 @@ func (x *mover) stage(f func(*item) (goOn bool)) {
 	}
 }
 
-// merge leaves out states that are there already, though other orders led to them.
+// merge leaves out states to which several orders led.
 func (x *mover) merge() {
 	x.seen.clear()
 	x.now = slices.DeleteFunc(x.now, func(it *item) bool {
@@ -74,25 +74,26 @@ func (x *mover) copy(w *World, toll bool) *item {
 	return to
 }
 
-// fork adds a copy of a state, for something else to happen.
+// fork adds a copy of a state, in which something else may happen.
 func (x *mover) fork(it *item) *item {
 	to := x.copy(&it.World, it.toll)
 	x.then = append(x.then, to)
 	return to
 }
 
-// free adds what becomes of a state by something that needs no fault.
+// free adds what a state becomes if something happens that is no fault.
 func (x *mover) free(it *item, do func(*World)) { do(&x.fork(it).World) }
 
-// maybe adds what becomes of a state by something that may not be relied on: the end of what went wrong
-// before, or what a caller need not want.
+// maybe adds what a state becomes if something happens that nobody may rely on: the end of what went wrong before, or
+// what a caller need not want.
 func (x *mover) maybe(it *item, do func(*World)) {
 	n := x.fork(it)
 	n.toll = true
 	do(&n.World)
 }
 
-// fault adds what becomes of a state when something goes wrong, if the case has that kind, and it can happen now.
+// fault adds what a state becomes if something goes wrong, provided that the case has that kind of fault and that it can
+// happen now.
 func (x *mover) fault(it *item, kind fault, can bool, do func(*World)) {
 	if can && x.k.Kinds&kind != 0 && it.Faults > 0 {
 		x.maybe(it, func(w *World) {
@@ -102,7 +103,7 @@ func (x *mover) fault(it *item, kind fault, can bool, do func(*World)) {
 	}
 }
 
-// draw does a step of caller c in which chance may have a say: in how long a contender waits that hears of something.
+// draw does a step of caller c with each lot, if the lot matters: it decides how long a contender pauses.
 func (x *mover) draw(it *item, c int, do func(w *World, lot uint32) (drawn bool)) (goOn bool) {
 	switch it.Callers[c].State {
 	case attempt.Asking, attempt.Waiting, attempt.Settling:
@@ -139,7 +140,7 @@ func (x *mover) moves(w *World) []*item {
 	return x.now
 }
 
-// master has a master carry out what has come, in every order of the clients it came from.
+// master makes a master carry out what has arrived, in every order of the clients.
 func (x *mover) master(it *item, m int) (goOn bool) {
 	var room [maxCallers]int
 	clients := room[:0]
@@ -156,7 +157,7 @@ func (x *mover) master(it *item, m int) (goOn bool) {
 	return false
 }
 
-// serve carries out what has come to a master from clients, in their order.
+// serve carries out what has arrived at a master, client after client.
 func (w *World) serve(k *Case, m int, clients []int) {
 	for _, client := range clients {
 		for i, ok := w.due(m, client, up); ok; i, ok = w.due(m, client, up) {
@@ -186,8 +187,8 @@ func (x *mover) early(it *item, m int) (goOn bool) {
 	return true
 }
 
-// caller has a caller do what there is to do. It chooses before it hears of anything, so it has what it wins for a tick
-// at least: work takes time.
+// caller makes a caller do what there is to do. It chooses before it receives anything, so it keeps what it gets for at
+// least a tick: work takes time.
 func (x *mover) caller(c int) {
 	k := x.k
 	x.stage(func(it *item) bool { return x.choices(it, c) })
@@ -220,20 +221,20 @@ func (x *mover) caller(c int) {
 	})
 }
 
-// wakes reports whether it is time for a contender to look.
+// wakes reports whether a timer of the attempt has expired.
 func (w *World) wakes(c int) bool {
 	p := &w.Callers[c]
 	at, ok := p.Wake()
 	return ok && w.clock(c).Left(at) <= 0
 }
 
-// arrives reports whether there is a message for a client that is awake.
+// arrives reports whether a message has arrived for a client that is awake.
 func (w *World) arrives(m, c int, ch channel) bool {
 	_, ok := w.due(m, c, ch)
 	return ok && !w.Callers[c].Asleep
 }
 
-// deliver hands the client of caller c the first message that has come.
+// deliver passes the first message that has arrived to the client of caller c.
 func (x *mover) deliver(it *item, m, c int, ch channel) (goOn bool) {
 	if !it.arrives(m, c, ch) {
 		return true
@@ -294,7 +295,7 @@ func each(s []int, f func([]int)) {
 	permute(0)
 }
 
-// What must never be of the entries of a hold.
+// Violations of the rules for entries.
 const (
 	freedUnder   = "entries: a hold was given back under an entry that was not"
 	heldByNobody = "entries: a hold goes on that nobody has an entry of"
@@ -304,7 +305,7 @@ const (
 	unwanted     = "entries: a renewal is due that no entry wants"
 )
 
-// share makes what those who share a hold may want: to enter it again, and to leave it.
+// share makes what the owner of a hold may want: to enter it again, to leave it, or to change its wish.
 func (x *mover) share(it *item, c int) {
 	k, p := x.k, &it.Callers[c]
 	for key := range uint8(maxEntries) {
@@ -356,7 +357,7 @@ func (t *table) entered() {
 	f.add("downgrade beside a reader", down.with(Case{Roles: "WR"}))
 }
 
-// kept has locks that stay with their clients.
+// kept has clients that keep locks after they were given back.
 func (t *table) kept() {
 	f := t.family("kept/", "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Keep: 8, Keepers: 1})
 	any := Case{Starts: true}

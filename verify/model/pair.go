@@ -2,12 +2,12 @@ package main
 
 import "example.com/redlock/multilock/attempt"
 
-// What a process does whose route is two sets of masters, as redlock does in several.go and held.go, and
-// multilock in join.go: it waits for the lock in the first set, and for that in the second while it has the
-// first. Then both sets agree on a fencing token, and it has one hold, which ends when either half does. In
-// this search a process is two callers, one for each set.
+// A process whose route is two sets of masters waits for the lock in the first set, and then for that in the second while
+// it holds the first. Then both sets agree on a fencing token, and it has one hold, which ends when either half does:
+// see several.go and held.go of redlock, and join.go of multilock. In this search such a process is two callers, one for
+// each set.
 
-// half reports whether caller c is a half of a process: of each two, the first locks first.
+// half reports whether caller c is a half of a process. Of each two halves, the first locks first.
 func (k *Case) half(c int) bool { return c < 2*k.Pairs }
 
 // second reports whether caller c begins when the one before it has the lock.
@@ -33,7 +33,7 @@ func (w *World) holds(k *Case, c int) bool {
 	return p.valid(w.Now)
 }
 
-// wonHalf goes on when a half has its lock.
+// wonHalf is called when a half has got its lock.
 func (w *World) wonHalf(k *Case, c int) {
 	if !k.second(c) {
 		w.start(k, c+1)
@@ -50,7 +50,7 @@ func (w *World) wonHalf(k *Case, c int) {
 	}
 }
 
-// agreed goes on when a half has, or does not get, the token of the other.
+// agreed is called when it is settled whether a half gets the token of the other.
 func (w *World) agreed(k *Case, c int, result attempt.Result) {
 	if result == attempt.Confirmed {
 		w.joined(k, c)
@@ -59,8 +59,8 @@ func (w *World) agreed(k *Case, c int, result attempt.Result) {
 	}
 }
 
-// joined makes one hold of two, of which c is one. If a half was freed by force before, somebody else may have a
-// larger token by now, and rightly.
+// joined makes one hold of c and the other half. If a half was freed by force before, another caller may rightly have a
+// larger token by now.
 func (w *World) joined(k *Case, c int) {
 	first := &w.Callers[c&^1]
 	first.Joined = true
@@ -70,8 +70,8 @@ func (w *World) joined(k *Case, c int) {
 	}
 }
 
-// parted ends the other half of what has ended, or does not wait for it any more. Who did not have both yet
-// begins anew, unless it has given up.
+// parted is called when a half has ended: it ends the other half, or its wait. A process that did not have both yet
+// begins anew, unless it gave up.
 func (w *World) parted(k *Case, c int, was attempt.State) {
 	p, other := &w.Callers[c], &w.Callers[c^1]
 	if was != attempt.Held {
@@ -97,8 +97,8 @@ func (w *World) parted(k *Case, c int, was attempt.State) {
 	}
 }
 
-// refused reports whether caller c may not begin, since another route was heard of last that has no set in
-// common with its own: a client record lasts for longer than any lease.
+// refused reports whether caller c may not begin, since a client is there, or was there less than a lease ago, whose
+// route has no set in common with its own. (A client's record lasts for longer than any lease.)
 func (w *World) refused(k *Case, c int) bool {
 	if k.Pairs == 0 || k.half(c) || k.Unsafe {
 		return false

@@ -17,7 +17,7 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// report searches cases and tells of each in a line when it is done.
+// report searches cases, and prints a line for each that is done.
 type report struct {
 	to     io.Writer
 	traces bool
@@ -29,14 +29,14 @@ type report struct {
 	memory uint64 // most that was in use, in bytes
 }
 
-// limit is how many states a case may have: with more it would not fit into 6 GiB. Those that are to
-// find broken rules are small, and a broken rule may make states without end.
+// limit is how many states a case may have: more would not fit into 6 GiB. The cases that find broken rules are small,
+// and a broken rule may make infinitely many states.
 const (
 	limit      = 16_000_000
 	teethLimit = 1_000_000
 )
 
-// all searches cases, and is false if one fails. The large ones come last.
+// all searches cases, the large ones last, and reports whether none fails.
 func (r *report) all(cases []*Case) (ok bool) {
 	start := time.Now()
 	var small, large []*Case
@@ -54,7 +54,7 @@ func (r *report) all(cases []*Case) (ok bool) {
 	return r.failed == 0
 }
 
-// each searches so many cases at a time, on its share of the processors each.
+// each searches so many cases at a time, each on its share of the processors.
 func (r *report) each(cases []*Case, atATime int) {
 	beside.Each(cases, atATime, func(k *Case) {
 		r.mu.Lock()
@@ -121,7 +121,7 @@ func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 	return ok
 }
 
-// note adds up what a case has seen, and has its memory given back: that of a large one, since all is swept for it.
+// note counts the states of a case. After a large case it gives memory back to the system.
 func (r *report) note(k *Case, f *found) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -134,7 +134,7 @@ func (r *report) note(k *Case, f *found) {
 	}
 }
 
-// noteText notes what happens, if a trace is wanted. What else may happen goes on from the same notes.
+// noteText notes what happens, if a trace is wanted. Clip keeps forks from overwriting each other's notes.
 func (w *World) noteText(format string, args ...any) {
 	if w.log != nil {
 		w.log = append(slices.Clip(w.log), fmt.Sprintf(format, args...))

@@ -1,6 +1,6 @@
 package main
 
-// What must never be.
+// Violations.
 const (
 	twoHolders  = "safety: two callers have the lock"
 	overtaken   = "order: a caller was let in before one that had come before it, and was in the line"
@@ -64,7 +64,7 @@ func (w *World) checkKept(k *Case) {
 	}
 }
 
-// has returns on how many masters a caller has what it had won.
+// has returns on how many masters a caller has the lock.
 func (w *World) has(k *Case, c int) (n int) {
 	for m := range k.Masters {
 		if w.Masters[m].has(w.current(c)) {
@@ -90,9 +90,9 @@ func (t *tops) judge(p *Caller) (ok bool) {
 	return ok
 }
 
-// checkResidue looks for what is left of owners of a client at a master that has answered all that
-// the client sent. Only an owner who still wants the lock may have something there. What was carried
-// out late, or came back with an older copy, is excused until it has gone.
+// checkResidue looks for what owners of a client have left at a master that has answered everything the client sent.
+// Only an owner that still wants the lock, or has it, may have something there. What was carried out late, or came back
+// with an older copy, is excused until it has gone.
 func (w *World) checkResidue(k *Case, m, client int) {
 	link := &w.Links[m][client]
 	i, _ := w.Messages.each(m, client, up)
@@ -116,7 +116,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 	}
 }
 
-// goal reports whether all is well: nobody waits, and all masters are free.
+// goal reports whether all callers are served and all masters are free.
 func (w *World) goal(k *Case) bool {
 	for c := range k.Callers {
 		if w.Callers[c].contends() || w.Callers[c].live() {
@@ -131,7 +131,7 @@ func (w *World) goal(k *Case) bool {
 	return true
 }
 
-// advance lets time go on by a tick.
+// advance lets a tick pass.
 func (w *World) advance(k *Case) {
 	w.Now++
 	if k.Clocks {
@@ -158,7 +158,7 @@ func (w *World) advance(k *Case) {
 	}
 }
 
-// part puts callers that have gone behind those that had.
+// part gives callers that have just gone a place behind those that had gone before.
 func (w *World) part(k *Case) {
 	last := uint8(0)
 	for c := range k.Callers {
@@ -175,7 +175,7 @@ func (w *World) part(k *Case) {
 	}
 }
 
-// silence breaks a connection that has been frozen for long.
+// silence breaks a connection that has been frozen for too long.
 func (w *World) silence(k *Case, m, client int) {
 	link := &w.Links[m][client]
 	if !link.Frozen || link.Down {
@@ -188,19 +188,19 @@ func (w *World) silence(k *Case, m, client int) {
 	}
 }
 
-// First come, first served, is a rule of a whole run: who is let in says nothing of who came before. So each
-// caller has a bit that tells whether its place counts by now, and each hold that begins is held against those
-// bits. They are part of a state.
+// First come, first served, is a rule about a whole run, and a state does not say who came before whom. So each caller
+// has a bit that says whether its place counts by now, and each hold that begins is checked against those bits. They are
+// part of a state.
 
-// ordered reports whether the callers of a case are served in the order in which they came. A caller that
-// tries stands in no line. And faults make callers lose their places: the search shows that all are served then, not when.
+// ordered reports whether the callers of a case must be served in the order in which they came. Faults make callers lose
+// their places: then the search shows that all are served, and not in which order.
 func (k *Case) ordered() bool { return k.Pairs == 0 && k.Kinds&^giveUp == 0 && k.Deaf == 0 }
 
-// line notes whose places count: of those who wait while somebody has the lock, the ones who have been
-// entered into the queues of a majority; and the ones who stand in the line of a client, behind one whose
-// place counts or who has the lock, since whatever that one sends may enter them. From then on nobody who
-// came later may be let in before. While nobody has the lock, all compete for it; and whom a majority has let
-// in already, before they could know of one who had come before, is about to have it.
+// line notes whose places count. While somebody has the lock, these are the waiters that are in the queues of a
+// majority; and those in the line of a client behind one whose place counts, or that has the lock, since whatever that
+// one sends may enter them into the queue. From then on, no caller that came later may be let in before them. While
+// nobody has the lock, all compete for it. And a caller that a majority has let in is about to have the lock, even if an
+// earlier one is entered only now: so meanwhile no place begins to count.
 func (w *World) line(k *Case) {
 	held, letIn := false, false
 	for c := range k.Callers {
@@ -221,7 +221,7 @@ func (w *World) line(k *Case) {
 	}
 }
 
-// begun reports whether the caller has asked, or been entered.
+// begun reports whether the caller has asked, or was entered into the queue.
 func (c *Caller) begun() bool { return c.Last > 0 }
 
 // stands reports whether a caller is in the queues of a majority of its masters.
@@ -235,7 +235,8 @@ func (w *World) stands(k *Case, c int) bool {
 	return 2*n > k.config(c).Masters
 }
 
-// letIn holds it against those who came before that caller c has the lock. Readers are let in together.
+// letIn checks that caller c does not get the lock before one that came earlier and whose place counts. Readers are let
+// in together.
 func (w *World) letIn(k *Case, c int) {
 	p := &w.Callers[c]
 	for before := range k.Callers {
@@ -247,7 +248,8 @@ func (w *World) letIn(k *Case, c int) {
 	p.Placed = false
 }
 
-// order has two callers of one client and two of others, the last of whom has the lock when the others come.
+// order has two callers of one client and two with clients of their own, the last of which has the lock when the others
+// come.
 func (t *table) order() {
 	f := t.family("order/", "", Case{Masters: 3, Line: 2, Delay: 1, Lease: 12, Taken: true})
 	for _, roles := range []string{"WWWW", "WWRW", "WRWW", "RWRW", "WRRW", "RRWW", "RWWR", "WWRR"} {

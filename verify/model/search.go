@@ -9,34 +9,32 @@ import (
 	"sync/atomic"
 )
 
-// system is a graph of states, which are known by their keys. States that differ in names only
-// may have the same key.
+// system is a graph of states, which are identified by their keys.
 type system interface {
 	// first is the state in which all begins.
 	first() edge
-	// next calls emit with every state that may follow the one with that key. It may be called
-	// for one state at a time; others of the same system for others meanwhile.
+	// next calls emit with every state that may follow the one with that key. It handles one state at a time.
 	next(key []byte, emit func(edge))
 }
 
 // edge leads to a state.
 type edge struct {
 	key   []byte // the callee copies it
-	wrong string // what is violated there, "" if nothing is
-	goal  bool   // all is well there
-	free  bool   // it needs no fault, and no message that is late: it counts for liveness
-	cut   bool   // the state is too large to be looked at
-	hash  uint64 // of the key, which expand adds
+	wrong string // what is violated there; "": nothing
+	goal  bool   // all are served there
+	free  bool   // it needs no fault, and no late message: it counts for liveness
+	cut   bool   // the state had no room for all
+	hash  uint64 // of the key; expand adds it
 }
 
-// found is what a search came to.
+// found is the result of a search.
 type found struct {
 	states, depth int
 
 	wrong string   // what is violated, "" if nothing is
 	trace []uint32 // the shortest way to it, or into the trap
 	traps int      // states from which no way leads to the goal
-	cut   int      // states that were too large, or too many, to be looked at
+	cut   int      // states that were left out, since they were too large or too many
 	store *store
 	graph graph
 }
@@ -47,15 +45,15 @@ const (
 	cutOff  = "not all was seen"
 )
 
-// batch is how many states are handed to the workers at a time.
+// batch is how many states the workers get at a time.
 const batch = 4096
 
-// search looks at all states that can be reached, nearest first, until one violates something or
-// there are more than limit. So a trace is as short as can be. Then it looks backwards, from the
-// states where all is well along the edges that count: what it does not come to is a trap.
+// search looks at all states that can be reached, nearest first, until one violates a rule or there are more than limit.
+// So a trace is as short as it can be. Then it goes backwards from the goals, along the edges that count for liveness:
+// states that it does not reach are traps.
 //
-// Each of systems is worked by a goroutine of its own, which ends with the search. What they find
-// is stored in the order of the states it follows from: a search finds the same in each run.
+// Each of the systems has a goroutine of its own, which ends with the search. What they find is stored in the order of
+// the states from which it was found, so that a search finds the same in each run.
 func search(systems []system, limit int) found {
 	f := found{store: newStore()}
 	g := &f.graph
@@ -116,14 +114,13 @@ func (f found) violated(what string, trace []uint32) found {
 	return f
 }
 
-// room is where a worker puts the edges that it finds, and their keys. It is used again: where it grows, what it had
-// stays with those who refer to it.
+// room is where a worker puts the edges that it finds, and their keys. It is used again for the next batch.
 type room struct {
 	edges []edge
 	keys  []byte
 }
 
-// expand computes what follows states from at on.
+// expand computes the edges of the states from at on.
 func expand(systems []system, s *store, at int, results [][]edge, rooms []room) {
 	var wg sync.WaitGroup
 	var turn atomic.Int32
@@ -158,10 +155,9 @@ var seed = maphash.MakeSeed()
 
 func hash(key []byte) uint64 { return maphash.Bytes(seed, key) }
 
-// store keeps the states that were found by their keys, in the order in which they were found.
-// Whole keys are compared, not hashes: what is safe is safe, and not only very probably. It is a
-// table with open addresses over a few large slices: a Go map of the same keys takes twice the
-// memory.
+// store has the keys of the states that were found, in their order. It compares whole keys, not hashes: otherwise what it
+// finds safe would be so only very probably. It is a table with open addressing over a few large slices: a Go map of the
+// same keys takes twice the memory.
 type store struct {
 	chunks  [][]byte
 	places  []uint64 // of each key: chunk, offset, length
@@ -191,8 +187,7 @@ func (s *store) key(id uint32) []byte {
 	return s.chunks[p>>(lengthBits+offsetBits)][from : from+p&(1<<lengthBits-1)]
 }
 
-// put returns the state of that key and hash, and whether it is new: then parent is whence it was
-// found.
+// put returns the state with that key and hash, and whether it is new. If so, it was found from parent.
 func (s *store) put(key []byte, hash uint64, parent uint32) (id uint32, fresh bool) {
 	at := s.slot(key, hash)
 	if s.table[at] != none {
@@ -315,12 +310,12 @@ func (g *graph) traps() (first uint32, count int) {
 	return first, count
 }
 
-// expect returns how many steps lie between the worst state and one where all is well, and which state that is:
-// the mean, if each of the edges that leave a state is as likely as any other. That is the least solution of
+// expect returns the mean number of steps from the worst state to a goal, if all edges that leave a state are equally
+// likely, and which state that is. It is the least solution of
 //
-//	steps(state) = 0 where all is well, else 1 + the mean of steps(next)
+//	steps(goal) = 0, steps(state) = 1 + the mean of steps(next)
 //
-// It is found by iteration from below, from the last states to the first, since most edges lead forward.
+// which it approaches from below, going from the last state to the first, since most edges lead forward.
 func (g *graph) expect() (most float64, worst uint32) {
 	steps := make([]float64, len(g.goals))
 	for change := 1.0; change > exactness; {
@@ -344,16 +339,16 @@ func (g *graph) expect() (most float64, worst uint32) {
 	return most, worst
 }
 
-// exactness is how little an iteration may change any state for the last one to be good.
+// exactness is how much the last iteration may change any state.
 const exactness = 1e-4
 
-// That everybody can be served does not say when. Callers that get in each other's way, and give way at random,
-// may do so for long. So the search also tells how many ticks it takes on the average from the worst state until
-// all are served and all masters are free, if whatever may follow a state is equally likely: callers begin no
-// more, nothing goes wrong any more, and each tick those who have the lock may give it back or not.
+// That all can be served does not say when: callers that get in each other's way, and give way at random, may do so for
+// long. So the search also says how many ticks it takes on average, from the worst state, until all callers are served
+// and all masters are free. Then no more callers begin, nothing goes wrong, and in each tick a holder may give the lock
+// back or not.
 
-// within are the most ticks that may be, for cases about splits: what was found, rounded up. A change
-// that makes it less lowers the bound, and one that makes it more needs a reason.
+// within are the bounds for that, of cases about split votes: what was found, rounded up. A change that makes it less
+// lowers the bound, and one that makes it more needs a reason.
 var within = map[string]float64{
 	"far/two/1":                   10,
 	"far/two/2":                   16,
@@ -371,7 +366,7 @@ var within = map[string]float64{
 	"shared/RWR":                  13,
 }
 
-// progress tells how long a case without violations takes, and what is wrong with that.
+// progress says how long a case without violations takes, and whether that is too long.
 func (f *found) progress(k *Case) (verdict string) {
 	most, bound := within[k.Name]
 	if f.wrong != "" || !bound {
@@ -418,9 +413,9 @@ func (x *worker) next(key []byte, emit func(edge)) {
 	}
 }
 
-// retrace tells the way along the keys of a trace. It goes on with the states themselves, not with
-// those that their keys make: so names stay the same. Masters are put in the order that they have
-// there, since callers hear of one after the other.
+// retrace walks along the keys of a trace and tells what happened. It goes on with the states themselves, not with those
+// made from their keys, so that names stay the same. It puts the masters in the order that they have in the key, since
+// callers hear from one after the other in that order.
 func (x *worker) retrace(keys [][]byte, tell func(step int, happened []string)) {
 	w := x.k.first()
 	x.code.write(w)
