@@ -20,7 +20,7 @@ func measureContended(callers int, section time.Duration) measurement {
 		clients := slices.Repeat(e.clients, callers)
 		var waits []samples
 		used, err := e.fleet.during(func() (err error) {
-			waits, err = contend(ctx, clients, 1, section, max(4*e.duration, contest), client.Lock)
+			waits, err = contend(ctx, clients, 1, section, max(4*duration, contest), client.Lock)
 			return err
 		})
 		if err != nil {

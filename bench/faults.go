@@ -14,13 +14,13 @@ func measureFrozen(n int) measurement {
 		// Each state has names of its own, since some contenders leave keys behind.
 		names := names()
 		healthy, ill := newTimings(), newTimings()
-		if err := healthy.runEnough(ctx, e.duration, enough, inTurn(e.clients[0], names[:len(names)/2])); err != nil {
+		if err := healthy.runEnough(ctx, duration, enough, inTurn(e.clients[0], names[:len(names)/2])); err != nil {
 			return nil, err
 		}
 		if err := e.fleet.freeze(n); err != nil {
 			return nil, err
 		}
-		if err := ill.runEnough(ctx, e.duration, enough, inTurn(e.clients[0], names[len(names)/2:])); err != nil {
+		if err := ill.runEnough(ctx, duration, enough, inTurn(e.clients[0], names[len(names)/2:])); err != nil {
 			return nil, err
 		}
 		ratio := func(p float64) float64 {
@@ -60,7 +60,7 @@ func measureDead(ctx context.Context, e *env) ([]figure, error) {
 	}
 	sleep(ctx, failover)
 	s := newTimings()
-	if err := s.run(ctx, e.duration, inTurn(e.clients[0], names())); err != nil {
+	if err := s.run(ctx, duration, inTurn(e.clients[0], names())); err != nil {
 		return nil, err
 	}
 	return s.percentiles(), nil

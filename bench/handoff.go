@@ -16,7 +16,7 @@ const handOffsEnough = 400
 func measureHandoff(mean time.Duration) measurement {
 	return func(ctx context.Context, e *env) ([]figure, error) {
 		// Contenders that poll hand over only a few times a second.
-		least, most := time.Now().Add(2*e.duration), time.Now().Add(16*e.duration)
+		least, most := time.Now().Add(2*duration), time.Now().Add(16*duration)
 		waits, err := takeTurns(ctx, e.clients, "handoff", mean, func(n int) bool {
 			now := time.Now()
 			return now.Before(least) || n < handOffsEnough && now.Before(most)

@@ -159,15 +159,15 @@ func measureIdle(ctx context.Context, e *env) (_ []figure, err error) {
 // locks subscribes first.
 
 func measureSameName(ctx context.Context, e *env) ([]figure, error) {
-	sleep(ctx, e.duration/2)
+	sleep(ctx, duration/2)
 	return e.measureLocks(ctx, []string{"bench:same"})
 }
 
 // measureAlternating has a client lock what the other has given back, or keeps, having taken it over.
 func measureAlternating(ctx context.Context, e *env) ([]figure, error) {
-	sleep(ctx, e.duration/2)
+	sleep(ctx, duration/2)
 	s := newTimings()
-	err := s.run(ctx, e.duration, func(ctx context.Context, i int) (hold, error) {
+	err := s.run(ctx, duration, func(ctx context.Context, i int) (hold, error) {
 		return e.clients[i/3%2].Lock(ctx, "bench:turns")
 	})
 	return s.acquires.every(3, 0).figures("acquire", time.Microsecond, 50, 99), err

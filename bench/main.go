@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // options are the command line.
@@ -19,7 +18,6 @@ type options struct {
 	trials     *regexp.Regexp
 	contenders *regexp.Regexp
 	rounds     int
-	duration   time.Duration
 	page       string
 }
 
@@ -49,13 +47,12 @@ func parse(args []string) (options, error) {
 	set.TextVar(opts.trials, "run", all, "run only the trials whose `scenario/setting` matches this regexp")
 	set.TextVar(opts.contenders, "contenders", all, "measure only the contenders whose `name` matches this regexp")
 	set.IntVar(&opts.rounds, "rounds", 12, "measure each trial `n` times, and report medians")
-	set.DurationVar(&opts.duration, "time", 150*time.Millisecond, "length of one measurement")
 	set.StringVar(&opts.page, "page", "", "write RESULTS.md to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
 	if err := set.Parse(args); err != nil {
 		return opts, err
 	}
-	if set.NArg() > 0 || opts.rounds < 1 || opts.duration <= 0 {
-		fmt.Fprintln(set.Output(), "bench takes flags only; -rounds and -time must be above 0")
+	if set.NArg() > 0 || opts.rounds < 1 {
+		fmt.Fprintln(set.Output(), "bench takes flags only; -rounds must be above 0")
 		return opts, errors.New("usage")
 	}
 	return opts, nil
@@ -75,7 +72,7 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) error {
 
 	r := &report{machine: describe(fleet, opts), out: out, log: log}
 	fmt.Fprintln(out, r.machine)
-	e := &env{fleet: fleet, duration: opts.duration}
+	e := &env{fleet: fleet}
 	if err := measureAll(ctx, e, trials, contenders, opts.rounds, r); err != nil {
 		return err
 	}

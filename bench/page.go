@@ -66,7 +66,7 @@ library.
   bare and pipelined
 - healthy: the same client, in the same round, just before a master was frozen
 - –: the contender does not take part in the scenario. failed: it did not get through it
-`, opts.rounds, opts.duration, len(f.masters), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(versions, ", "))
+`, opts.rounds, duration, len(f.masters), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(versions, ", "))
 }
 
 // add adds a trial that is done, and prints its table.

@@ -69,10 +69,10 @@ func (e *env) throng(ctx context.Context, n int, cycle func(caller, i int) error
 			}
 		})
 	}
-	sleep(ctx, e.duration) // connections are opened meanwhile, and locks kept
+	sleep(ctx, duration) // connections are opened meanwhile, and locks kept
 	used, err = e.fleet.during(func() error {
 		locks, failed = float64(successes.Load()), float64(failures.Load())
-		sleep(ctx, e.duration)
+		sleep(ctx, duration)
 		locks, failed = float64(successes.Load())-locks, float64(failures.Load())-failed
 		return nil
 	})

@@ -69,7 +69,7 @@ func (th throng) measure(ctx context.Context, e *env) ([]figure, error) {
 // run returns how long the callers waited, see contend, and what that used.
 func (th throng) run(ctx context.Context, e *env, most int, callers []client, take taker) (all samples, used usage, err error) {
 	used, err = e.fleet.during(func() error {
-		waits, err := contend(ctx, callers, most, th.section, 4*e.duration, take)
+		waits, err := contend(ctx, callers, most, th.section, 4*duration, take)
 		all = slices.Concat(waits...)
 		return err
 	})

@@ -11,10 +11,12 @@ import (
 // env is what a measurement is given.
 type env struct {
 	fleet     *fleet
-	duration  time.Duration // of one measurement
 	contender contender
 	clients   []client // of the contender
 }
+
+// duration is how long one measurement lasts, where a scenario does not need longer.
+const duration = 150 * time.Millisecond
 
 // maxTrial limits the length of one measurement, in case a contender hangs.
 const maxTrial = 3 * time.Minute
@@ -52,7 +54,7 @@ func (e *env) measure(ctx context.Context, t trial, c contender) (_ []figure, er
 		return nil, err
 	}
 	runtime.GC() // the garbage of earlier contenders is not theirs
-	own := env{fleet: e.fleet, duration: e.duration, contender: c}
+	own := env{fleet: e.fleet, contender: c}
 	if t.fresh > 0 {
 		own.contender.masters = t.fresh
 		if own.fleet, err = startFleet(ctx, t.fresh); err != nil {

@@ -17,7 +17,7 @@ func measureUncontended(ctx context.Context, e *env) ([]figure, error) {
 // measureLocks has one caller lock and unlock names in turn.
 func (e *env) measureLocks(ctx context.Context, names []string) ([]figure, error) {
 	s := newTimings()
-	used, err := e.fleet.during(func() error { return s.run(ctx, e.duration, inTurn(e.clients[0], names)) })
+	used, err := e.fleet.during(func() error { return s.run(ctx, duration, inTurn(e.clients[0], names)) })
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ var kinds = []struct {
 // name. So whatever else the machine does, it does to all of them.
 func measureKinds(ctx context.Context, e *env) ([]figure, error) {
 	c, names, s := e.clients[0].(ourClient).Client, names(), newTimings()
-	err := s.run(ctx, 4*e.duration, func(ctx context.Context, i int) (hold, error) {
+	err := s.run(ctx, 4*duration, func(ctx context.Context, i int) (hold, error) {
 		kind, name := kinds[i%len(kinds)], names[i/len(kinds)%len(names)]
 		return kind.take(ctx, c, name+kind.name)
 	})

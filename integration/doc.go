@@ -32,7 +32,7 @@
 //	go run ./integration/chaos -seed 7 -minutes 10         a long trial
 //
 // A test never skips: it installs what is missing (with apt-get, as root on Debian and the like), or says in
-// one line what it lacks. REDLOCK_SEED=n has TestChaos do the same harm again.
+// one line what it lacks.
 //
 // # Concurrency
 //

@@ -7,11 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,15 +25,8 @@ import (
 // and together, and a judge who sees only the history of it finds no promise broken. The history and the
 // picture are among the artifacts.
 func TestChaos(t *testing.T) {
-	seed := rand.Uint64()
-	if given := os.Getenv("REDLOCK_SEED"); given != "" {
-		var err error
-		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
-			t.Fatalf("REDLOCK_SEED: %v", err)
-		}
-	}
-	cfg := trial.Config{Seed: seed, Lasts: time.Minute, Masters: 5, Clients: 5}
-	cfg.Replay = fmt.Sprintf("REDLOCK_SEED=%d go test ./integration -run '^TestChaos$' -v", seed)
+	cfg := trial.Config{Seed: rand.Uint64(), Lasts: time.Minute, Masters: 5, Clients: 5}
+	cfg.Replay = fmt.Sprintf("go run ./integration/chaos -seed %d -minutes 1", cfg.Seed)
 	plan := trial.NewPlan(cfg)
 	report, text, err := tryOut(t, cfg, plan)
 	t.Log(text)
