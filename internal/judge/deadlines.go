@@ -7,15 +7,14 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// Deadlines is the check that calls return when their contexts end, and those that do not wait in any case.
+// Deadlines is the check that calls return when their contexts end, and that calls that do not wait return soon.
 const Deadlines = "deadlines"
 
 // lateReturn is how long after its deadline a call may return.
 const lateReturn = 100 * time.Millisecond
 
-// deadlines looks at each call that has a deadline or does not wait: that it returned in time, but for what
-// its process did not run meanwhile; and at all others that they returned at all, unless the process was
-// killed.
+// deadlines checks that each call that has a deadline, or does not wait, returned in time. Time in which its process did
+// not run does not count. All other calls must return at all, unless their process was killed.
 func deadlines(r *record) Check {
 	check := Check{Name: Deadlines}
 	for _, c := range r.Calls {
@@ -38,7 +37,8 @@ func deadlines(r *record) Check {
 	return check
 }
 
-// due returns when a call that ended then should have returned and how much later it may, and says why then.
+// due returns when a call should have returned that ended at ended, by how much it may be late, and what that time is
+// counted from.
 func (r *record) due(c *history.Call, ended time.Duration) (due, grace time.Duration, why string) {
 	due = history.Never - time.Hour
 	if c.Deadline > 0 {
@@ -50,8 +50,7 @@ func (r *record) due(c *history.Call, ended time.Duration) (due, grace time.Dura
 	return due, grace, why
 }
 
-// most returns how long a call that does not wait and ended then may take, with or without a deadline: 0 if that is not
-// known.
+// most returns how long a call that does not wait may take, with or without a deadline. It returns 0 if that is not known.
 //
 // What bounds it is how long a master may take to answer. Unlock, Extend and Downgrade ask once, and again
 // where the master has lost its scripts. A try asks up to six times more where its votes are split, after a

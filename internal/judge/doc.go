@@ -1,9 +1,8 @@
-// Package judge checks a history: it decides, apart from the workload that wrote it, whether what clients
-// were told and what masters did keeps the promises of docs/safety.md. It knows nothing of the workload but
-// the history.
+// Package judge decides from a history whether the promises of docs/safety.md were kept. It knows nothing of the
+// workload that wrote the history.
 //
-// A check never guesses: where a history does not show for certain that a promise was broken, nothing is
-// wrong. What it allows for, such as a process that was stopped, is said at each check.
+// A check never guesses: it reports a violation only if the history shows for certain that a promise was broken. Each
+// check says what it allows for, such as a process that was stopped.
 //
 // # Concurrency
 //

@@ -8,19 +8,19 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// Exclusion is the check that no two clients have one name, or one slot of a semaphore, at a time.
+// Exclusion is the check that no two clients have the same name, or the same slot of a semaphore, at a time.
 const Exclusion = "exclusion"
 
-// exclusion looks for two holds of a key that were certainly valid at one moment. A hold is that from its
-// grant until it was last seen to be valid: the time of such a look is taken before the look. So there is
+// exclusion looks for two holds of a key that were certainly valid at the same moment. A hold was certainly valid from
+// its grant until the last look that found it valid, since the time of a look is taken before the look. So there is
 // nothing to allow for: both clients were told that they had the lock.
 //
-// A hold at which nobody looked after its grant counts as never valid: its process may have been stopped
-// between the library's return and the grant's record.
+// A hold that nobody looked at after its grant counts as never valid: its process may have been stopped between the
+// return of the library and the record of the grant.
 //
 // A slot above the permits that its holder asked for is one holder too many, even if nobody else has a slot.
 //
-// excused are the pairs of which nobody promised that they exclude each other.
+// excused are the pairs that nobody promised to exclude.
 func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
 	check.Name = Exclusion
 	for _, key := range r.keys {
@@ -46,8 +46,8 @@ func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
 	return check, excused
 }
 
-// overlap reports whether two holds, the first granted no later than the second, were valid at one moment
-// although one of them was a writer's then.
+// overlap reports whether two holds, the first granted no later than the second, were valid at the same moment, while at
+// least one of them was a writer's.
 func (r *record) overlap(first, second *history.Hold) (history.Violation, bool) {
 	together := history.Span{
 		From: second.At,
@@ -68,8 +68,7 @@ func (r *record) overlap(first, second *history.Hold) (history.Violation, bool) 
 	return v, true
 }
 
-// writesUntil returns until when a hold that stays valid is a writer's. One that is downgraded is a reader's
-// from the call on.
+// writesUntil returns until when a hold is a writer's. A hold that is downgraded counts as a reader's from the call on.
 func writesUntil(h *history.Hold) time.Duration {
 	if h.Shared {
 		return 0
@@ -77,13 +76,13 @@ func writesUntil(h *history.Hold) time.Duration {
 	return h.Downgraded
 }
 
-// excuse returns the fault for which nobody promised that two holds exclude each other, the first granted
-// no later than the second, or nil.
+// excuse returns the fault because of which nobody promised that two holds exclude each other, the first granted no later
+// than the second. It returns nil if there is none.
 //
-// A master that both count must have forgotten one of the two votes, without restarting, before the second
-// was granted. It gave that vote after the first of the two calls began, and any vote lasts for the longest
-// lease, 1 % more or less by the clocks; a second is for an answer that is late. While a master's clock is slow or
-// was set back, it forgets nothing: its votes only last longer. It does when its clock is set right.
+// A master whose vote both count must have forgotten one of its two votes, without restarting, before the second hold was
+// granted. It gave that vote after the first of the two calls began, and at most the longest lease ago, give or take 1 %
+// for the clocks, and a second for an answer that was late. While a master's clock is slow or was set back, the master
+// forgets nothing: its votes only last longer. It forgets when its clock is set right.
 func (r *record) excuse(first, second *history.Hold) *trouble {
 	from := min(r.votedFrom(first), r.votedFrom(second))
 	return r.forgot(history.Span{
@@ -97,8 +96,8 @@ func forgotten(t *trouble) string {
 	return fmt.Sprintf("masters forgot without restarting (%s)", t.Fault)
 }
 
-// votedFrom returns from when on a hold's votes may have been given: since its call began, or for longer if its
-// client may have kept them.
+// votedFrom returns the earliest time at which a hold's votes may have been given: the beginning of its call, or earlier
+// if its client may have kept the lock.
 func (r *record) votedFrom(hold *history.Hold) time.Duration {
 	if p := r.Process(hold.Who); p != nil && p.Keep > 0 {
 		return hold.By.At - p.Keep - r.Run.Lease
@@ -106,9 +105,9 @@ func (r *record) votedFrom(hold *history.Hold) time.Duration {
 	return hold.By.At
 }
 
-// stale returns the fault for which nobody promised that a hold's token is larger than those granted before its
-// call, or nil: a master forgot what its client may have kept at that time, or the hold whose token a reader has as
-// well. That hold's renewals bring its token back, also after a writer has had the lock with a larger one.
+// stale returns the fault because of which nobody promised that a hold's token is larger than those granted before its
+// call, or nil: a master forgot what the client may have kept, or forgot the hold with which a reader shares its token.
+// The renewals of that other hold bring its token back, even after a writer had the lock with a larger one.
 func (r *record) stale(hold *history.Hold) *trouble {
 	from := r.votedFrom(hold)
 	if hold.Shared {
@@ -124,5 +123,5 @@ func (r *record) stale(hold *history.Hold) *trouble {
 	return r.forgot(history.Span{From: from, To: hold.At})
 }
 
-// round shortens a time for people.
+// round rounds a time for people.
 func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

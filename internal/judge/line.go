@@ -6,10 +6,10 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// line is what callers stand in: that for a name, or for a semaphore.
+// line has the callers and the holds of a name, or of a semaphore.
 type line struct {
 	name  string
-	waits []*turn         // plain waits: of one name, by a call that waits, in the order of the calls
+	waits []*turn         // plain waits, by calls that wait for this name alone, in the order of the calls
 	takes []*turn         // all calls that ask for the name, and perhaps for others
 	holds []*history.Hold // in the order of the grants
 }
@@ -19,8 +19,8 @@ type turn struct {
 	call    *history.Call
 	hold    *history.Hold // that it was granted; nil: none
 	granted time.Duration // Never: it was not
-	ends    time.Duration // it no longer asks: it was granted, its context had ended, it returned, or its process was gone
-	opens   time.Duration // no majority of the masters can have given it the name before
+	ends    time.Duration // when it stopped asking: it was granted, its context ended, it returned, or its process ended
+	opens   time.Duration // the earliest time at which a majority of the masters can have given it the name
 }
 
 // lines sorts the calls and holds of all names.
@@ -72,8 +72,8 @@ func (r *record) lines() []*line {
 	return order
 }
 
-// opens returns when a majority can have given the name to t, at the earliest: when t asked, and those had
-// gone whom the name was granted to before, and who do not share it with t.
+// opens returns the earliest time at which a majority can have given the name to t: t had asked, and all holds that were
+// granted before, and do not share the name with t, had ended.
 func (l *line) opens(t *turn) time.Duration {
 	opens, reads := t.call.At, t.call.Do == history.RLock
 	for _, h := range l.holds {
@@ -97,8 +97,8 @@ func (l *line) opens(t *turn) time.Duration {
 	return opens
 }
 
-// gone returns when the masters can have given a hold to somebody else at the latest: it was given back, or
-// ended by itself. A process that was killed keeps it for a lease, 1 % longer by the clocks.
+// gone returns the latest time at which the masters can give a hold's name to somebody else: it was given back, or ended
+// by itself. The hold of a process that was killed lasts for a lease, and 1 % longer for the clocks.
 func (r *record) gone(h *history.Hold) time.Duration {
 	switch {
 	case h.Unlock != nil:
@@ -111,7 +111,7 @@ func (r *record) gone(h *history.Hold) time.Duration {
 	return max(h.Until, r.ended(h.Who))
 }
 
-// after returns when nothing is left of what a process had, though it may have been killed.
+// after returns when nothing is left of what a process had, even if it was killed.
 func (r *record) after(who string) time.Duration {
 	if !r.killed(who) {
 		return r.ended(who)
@@ -119,8 +119,8 @@ func (r *record) after(who string) time.Duration {
 	return r.ended(who) + r.Run.MaxLease + r.Run.MaxLease/100
 }
 
-// lacking returns the stretches within which somebody asked for a name, by a plain wait and in a process that
-// ran, and nobody had it. Those who ask for several names may have it without anybody knowing.
+// lacking returns the stretches in which somebody waited for a name, by a plain wait in a process that ran, and nobody had
+// it. A call that asks for several names counts as having it, since it may have it already.
 func (r *record) lacking(l *line) []history.Span {
 	var waits, haves []history.Span
 	for _, t := range l.waits {

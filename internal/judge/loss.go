@@ -8,20 +8,20 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// Loss is the check that no hold goes on after its validity, and that its loss is told in time.
+// Loss is the check that no hold goes on after its validity, and that its holder learns of a loss in time.
 const Loss = "loss"
 
 const (
-	// lateSignal is how long after the end of validity a loss may be recorded: for timers, and for the
-	// goroutine that records it. A process notes for itself when it did not run for longer.
+	// lateSignal is how long after the end of validity a loss may be recorded, since timers and the goroutine that records
+	// it take time. If the process did not run for longer, it has recorded that.
 	lateSignal = 30 * time.Millisecond
-	// asking is how much earlier than the library says a history may have the end of validity.
+	// asking is how much earlier than it is a history may have the end of validity, since asking for it takes time.
 	asking = time.Millisecond
 )
 
-// loss looks at each hold: that its holder was told of the end, or gave it back, no later than lateSignal
-// after the validity that it was told last; that it was never seen to be valid after that; and that it was
-// not valid again after it was lost. What the process was stopped or stalled meanwhile is allowed for.
+// loss checks of each hold that its holder was told of the end, or gave it back, no later than lateSignal after the end
+// of the validity that it knew of; that the hold was never seen to be valid after that; and that it was not valid again
+// after it was lost. Time in which the process did not run does not count.
 func loss(r *record) Check {
 	check := Check{Name: Loss}
 	for _, h := range r.Holds {

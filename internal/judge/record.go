@@ -9,11 +9,11 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// record is a history with what several checks look up in it.
+// record is a history, with indexes that several checks use.
 type record struct {
 	*history.View
 	troubles []trouble                  // in the order in which they began
-	absent   map[string][]history.Span  // when each process did not run
+	absent   map[string][]history.Span  // when each process did not run, by its name
 	audits   map[string]history.Event   // the last of each client and master
 	keys     []string                   // that were held, sorted
 	spoke    map[string]time.Duration   // when each process told something last
@@ -21,9 +21,9 @@ type record struct {
 	last     history.Event
 }
 
-// trouble is a fault, or a stretch in which a process did not run. The beginning of the run is one, too: all
-// masters have just started. A master may stall by itself, on a machine that has too much to do. From as long
-// on as a client waits for its answer, that is a fault like any other.
+// trouble is a fault, or a stretch in which a process did not run. The beginning of the run counts as a fault, since all
+// masters have just started. So does a stall of a master, on a machine that is too busy, if it is as long as a client
+// waits for an answer.
 type trouble struct {
 	history.Span
 	*history.Trouble
@@ -77,7 +77,7 @@ func (r *record) note(t *history.Trouble) {
 	r.troubles = append(r.troubles, trouble{history.Span{From: t.Began, To: t.Ended}, t, who})
 }
 
-// troubled reports whether anything was done to anybody within span, or a process among who did not run.
+// troubled reports whether there was a fault within span, or a process among who did not run.
 func (r *record) troubled(span history.Span, who ...string) bool {
 	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
 		return t.Meets(span) && (t.who == "" || slices.Contains(who, t.who))
@@ -137,7 +137,7 @@ func absences(troubles []trouble) map[string][]history.Span {
 	return all
 }
 
-// union returns the same stretches of time in order, each moment once. Those that only touch stay apart.
+// union returns the same stretches of time in order, without overlaps. Stretches that only touch stay apart.
 func union(spans []history.Span) []history.Span {
 	slices.SortFunc(spans, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
 	var all []history.Span
@@ -151,7 +151,7 @@ func union(spans []history.Span) []history.Span {
 	return all
 }
 
-// without returns what is left of spans without the others. Both are in order, each moment once.
+// without returns the parts of spans that are in none of the others. Both are in order, without overlaps.
 func without(spans, others []history.Span) (left []history.Span) {
 	for _, s := range spans {
 		for len(others) > 0 && others[0].To <= s.From {
@@ -173,7 +173,7 @@ func without(spans, others []history.Span) (left []history.Span) {
 	return left
 }
 
-// away returns for how long within span one of several did not run, clients or masters.
+// away returns for how long within span at least one of the clients and masters in who did not run.
 func (r *record) away(span history.Span, who ...string) time.Duration {
 	var within []history.Span
 	for _, one := range who {
@@ -190,13 +190,13 @@ func (r *record) away(span history.Span, who ...string) time.Duration {
 	return sum
 }
 
-// late reports whether something was done later than grace after it was due: time in which one of those who have a
-// part in it did not run does not count.
+// late reports whether something was done later than grace after it was due. Time in which one of who, those that take
+// part in it, did not run does not count.
 func (r *record) late(due, grace, done time.Duration, who ...string) bool {
 	return done > due+grace+r.away(history.Span{From: due, To: done}, who...)
 }
 
-// ended returns when a process was there for the last time: the end of the run, if it is not known.
+// ended returns when a process ended: at the end of the run, if the history does not say.
 func (r *record) ended(who string) time.Duration {
 	if p := r.Process(who); p != nil {
 		return min(p.Ended, r.End)
@@ -204,8 +204,8 @@ func (r *record) ended(who string) time.Duration {
 	return r.End
 }
 
-// ran returns until when a process is known to have run. One that was killed may not have run after what it told
-// last: a machine that is too busy for it may keep it from telling more, and from dying as well.
+// ran returns until when a process is known to have run. A process that was killed may not have run after its last
+// event: on a busy machine, it may get no time to record more, nor to die.
 func (r *record) ran(who string) time.Duration {
 	if r.killed(who) {
 		return min(r.ended(who), r.spoke[who])

@@ -21,11 +21,11 @@ type Report struct {
 type Check struct {
 	Name       string
 	Looked     int                 // at so many things
-	Unjudged   int                 // cases that look wrong, in which nothing is promised
+	Unjudged   int                 // cases that look wrong, but in which nothing is promised
 	Violations []history.Violation // in the order of time
 }
 
-// add adds a violation, shown by events and by what was done meanwhile.
+// add adds a violation, which the events show, together with the troubles meanwhile.
 func (c *Check) add(r *record, at time.Duration, text string, events ...history.Event) {
 	c.Violations = append(c.Violations, history.Violation{Check: c.Name, At: at, Text: text, Events: r.part(events...)})
 }
@@ -76,7 +76,7 @@ func Judge(h *history.History) (*Report, error) {
 	return report, nil
 }
 
-// Err says which checks have failed. Of no report it is nil.
+// Err says which checks have failed. The error of a nil report is nil.
 func (r *Report) Err() error {
 	var errs []error
 	for i := 0; r != nil && i < len(r.Checks); i++ {

@@ -9,20 +9,19 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// Residue is the check that nothing is left of what is over.
+// Residue is the check that nothing is left behind.
 const Residue = "residue"
 
-// mostHeap is how many bytes a client process may have in use when its client has closed.
+// mostHeap is how many bytes of heap a client process may use after its client has closed.
 const mostHeap = 64 << 20
 
-// residue looks at what was found at the end: on each master, which must be empty but for what is kept on
-// purpose, and in each client process that was not killed.
+// residue looks at what was found at the end: on each master, which must have nothing but what is kept on purpose, and in
+// each client process that was not killed.
 //
-// A client that closes does not wait for answers that do not come, so what it lacked time to release may be left.
-// What a client releases reaches a master that answers. One to which something happened less than a lease ago,
-// such as that the machine gave it no time, may have what ends with that lease: that is not judged. Nor is a
-// queue, which is kept for 10 s, on a master that was harmed for longer than a lease: clients give up to release
-// what they have there.
+// A client that closes does not wait for answers that do not come, so it may leave what it had no time to release. What
+// it does release reaches a master that answers. A master that was in trouble less than a lease ago may still have what
+// ends with that lease: that is not judged. Nor is a queue, which is kept for 10 s, on a master that was harmed for longer
+// than a lease, since clients give up releasing what they have there.
 func residue(r *record) Check {
 	check := Check{Name: Residue}
 	found := func(e history.Event, format string, args ...any) {
@@ -97,8 +96,8 @@ func (r *record) closedLate(master string, at time.Duration) bool {
 	})
 }
 
-// busy reports whether there was a fault within span, or a master had no time for what it was asked. What
-// another master had no time for leaves nothing here.
+// busy reports whether there was a fault within span, or the master stalled. The stall of another master leaves nothing
+// here.
 func (r *record) busy(master string, span history.Span) bool {
 	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
 		return t.who == "" && t.Meets(span) && (t.What != history.Stall || t.Who == master)

@@ -9,11 +9,11 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// Service is the check that everybody is served once faults are over.
+// Service is the check that all callers are served once faults are over.
 const Service = "service"
 
-// soon is how long it takes to notice that a name is free, and to get it, where nothing is wrong and masters are
-// near.
+// soon is the longest time that it may take to notice that a name is free, and to get it, if nothing is wrong and masters
+// are near.
 const soon = 2 * time.Second
 
 // prompt is soon, or four round trips to masters that are far away: to be refused, to get what another has been
@@ -26,8 +26,8 @@ func (r *record) prompt() time.Duration { return max(soon, 2*r.Run.NodeTimeout) 
 //   - A plain wait is granted no later than prompt after all who were there before it are gone: those that
 //     had the name, or may have, and those that asked no later than it, by what can be told.
 //
-// The runner ends a trial with such a stretch, so no wait can go on forever unnoticed. Time in which a client or a
-// master did not run does not count: whoever it was, others may have waited for it.
+// Each trial ends with such a stretch, so no wait can go on forever unnoticed. Time in which any client or master did not
+// run does not count, since others may have waited for it.
 func service(r *record) Check {
 	check := Check{Name: Service}
 	calms, prompt, everybody := r.calms(), r.prompt(), slices.Collect(maps.Keys(r.absent))
@@ -63,7 +63,7 @@ func service(r *record) Check {
 	return check
 }
 
-// before returns when all are gone who were there before a turn that asks still at from.
+// before returns when all callers and holds are gone that were there before a turn that still asks at from.
 func (r *record) before(l *line, t *turn, from time.Duration) time.Duration {
 	var last time.Duration
 	for _, h := range l.holds {
@@ -90,7 +90,7 @@ func (r *record) before(l *line, t *turn, from time.Duration) time.Duration {
 	return last
 }
 
-// unserved tells of a stretch in which nobody had a name.
+// unserved reports a stretch in which nobody had a name.
 func (r *record) unserved(l *line, s history.Span, check *Check) {
 	var events []history.Event
 	if i := slices.IndexFunc(l.waits, func(t *turn) bool { return t.call.At <= s.From && t.ends > s.From }); i >= 0 {
@@ -103,7 +103,7 @@ func (r *record) unserved(l *line, s history.Span, check *Check) {
 		l.name, round(s.To-s.From), round(s.From)), events...)
 }
 
-// starved tells of a wait that went on though all before it were gone.
+// starved reports a wait that went on although all before it were gone.
 func (r *record) starved(l *line, t *turn, s history.Span, check *Check) {
 	events := []history.Event{t.call.Event}
 	what := "had not been granted it yet"
@@ -117,7 +117,7 @@ func (r *record) starved(l *line, t *turn, s history.Span, check *Check) {
 		l.name, t.call.Who, what, round(s.To-s.From)), events...)
 }
 
-// settles returns how long after the last fault waits may go on that nobody holds up.
+// settles returns for how long after the last fault a wait may go on although nobody holds it up.
 func (r *record) settles() time.Duration { return r.Run.Lease + max(0, r.Run.Guard) + r.prompt() }
 
 // calms returns the stretches without any fault, and in which no process was stopped from outside.

@@ -14,7 +14,7 @@ type Summary struct {
 	Faults map[string]int     // by kind
 	Undone map[string]int     // of these, those that could not be done
 	Lost   int                // holds that were lost while they were held
-	Wasted int                // of these, holds that were renewed, by a client and on masters that had time for it
+	Wasted int                // of these, holds that were to be renewed, by a client and on masters that had time for that
 
 	// Unavailable is the longest stretch in which a name was waited for and nobody had it, and Calm the
 	// longest of these without any fault.

@@ -9,12 +9,12 @@ import (
 // Tokens is the check that fencing tokens are unique and grow.
 const Tokens = "tokens"
 
-// tokens looks at pairs of holds of a key: no two writers have one token, and a hold that certainly came after
-// another has a larger one, except that a reader may have the token of a writer before it, and readers need not
-// be in order. It came after the other if it was asked for when that had been granted; or if it was seen to be
-// valid then, though the two exclude each other. So of two who waited at the same time, the one who got in only
-// after the other had left needs the larger token. Of those that contradict a hold, the one with the largest token
-// is told.
+// tokens looks at pairs of holds of a key. No two writers may have the same token, and a hold that certainly came after
+// another must have a larger one, except that a reader may have the token of a writer before it, and readers need not be
+// in order. A hold came after another if it was asked for when the other had been granted, or if it was seen to be valid
+// after that, though the two exclude each other. So of two callers that waited at the same time, the one that got in
+// after the other had left needs the larger token. Of several holds that contradict one, only that with the largest token
+// is reported.
 func tokens(r *record) Check {
 	check := Check{Name: Tokens}
 	for _, key := range r.keys {
@@ -57,8 +57,8 @@ func contradict(first, second *history.Hold) bool {
 // asked reports whether the second of two holds was asked for when the first had been granted.
 func asked(first, second *history.Hold) bool { return first.At < second.By.At }
 
-// saw reports whether the second of two holds was seen to be valid, without the first beside it, when the first
-// had been granted. As in exclusion, one at which nobody looked after its grant may have ended long before.
+// saw reports whether the second of two holds was seen to be valid after the first had been granted, though the two
+// exclude each other. As in exclusion, a hold that nobody looked at after its grant may have ended long before.
 func (r *record) saw(first, second *history.Hold) bool {
 	alone := second.Alive()
 	if first.Shared {
@@ -73,7 +73,7 @@ func (r *record) saw(first, second *history.Hold) bool {
 	return r.excuse(second, first) == nil
 }
 
-// misordered tells of two holds, of which later shows that the second came after the first.
+// misordered reports two holds. The event later shows that the second came after the first.
 func (r *record) misordered(first, second *history.Hold, text string, later history.Event, check *Check) {
 	check.add(r, second.At, fmt.Sprintf("%s: %s has token %d, %s %s %d", second.Key(), first.Who, first.Token, second.Who, text, second.Token),
 		first.Event, later, second.Event)

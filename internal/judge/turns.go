@@ -8,41 +8,41 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// Turns is the check that who comes first is served first.
+// Turns is the check of first come, first served.
 const Turns = "turns"
 
-// Without stamps, how much later a caller must have begun to wait to be certainly behind another. Its place is
-// the time when it began, by the median of the masters' clocks as its client estimates it: from answers that
-// were up to a round trip on their way. A waiter for a permit stands at one slot first, and may be overtaken at others
-// until it has come to four of them: for 1.2 s, and the time of its round trips.
+// If there are no stamps, a caller is certainly behind another only if it began to wait later by this much. Its place is
+// the time when it began, by the median of the masters' clocks, which its client estimates from answers that took up to
+// a round trip. A waiter for a permit stands at one slot first, and may be overtaken at others until it has come to four
+// of them: for 1.2 s, and the time of its round trips.
 const (
 	behind       = 150 * time.Millisecond
 	behindPermit = 2 * time.Second
 )
 
-// agrees is how much later the first of two who are let in together may be if it had to agree with the masters on
-// its token, and the other had not: a master that forgot its counter answers what is proposed to it, and the others
-// are asked to raise theirs to that. It takes a round trip, and one more where a master lacks the script.
+// agrees is how much later the first of two callers that are let in together may be if it had to agree with the masters
+// on its token and the other had not. A master that forgot its counter answers what is proposed to it, and then the
+// others must raise theirs to that: a round trip, and one more if a master lacks the script.
 const agrees = 250 * time.Millisecond
 
-// losesPlace is how long a process that waits must not run for its place in the queue to be lost: it asks again
-// after 200 ms, and a master forgets it after twice that.
+// losesPlace is for how long a process may not run before its waiters may lose their places in the queue: a waiter asks
+// again after 200 ms, and a master forgets it after twice that.
 const losesPlace = 200 * time.Millisecond
 
-// turns looks at pairs of plain waits for one name, of which one was certainly behind the other: it must not be
-// granted the name while the other still waits. Who was behind follows from the stamps by which the masters
-// order waiters, of a library that tells them, or else from when the calls began.
+// turns looks at pairs of plain waits for a name, of which one was certainly behind the other: it must not be granted the
+// name while the other still waits. Which of them was behind follows from the stamps by which the masters order waiters,
+// if the library tells them, or else from when the calls began.
 //
-// Readers, and holders of permits, may get in together: those at the head of the line are let in by one
-// call, with a message for each, and learn of it in any order. So there the first must have waited for as
-// long again, or for as long as it takes to agree on its token, if that is larger; and for as long as its process and
-// the masters did not run meanwhile.
+// Readers, and holders of permits, may get in together: one script lets in those at the head of the line, with a message
+// for each, and they learn of it in any order. So the first of such a pair must still have waited for as long again, or
+// for as long as it takes to agree on its token, if that was larger; time in which its process or a master did not run
+// does not count.
 //
-// What faults do to the order is not promised: a master that restarts has forgotten its queue, and a client
-// that is cut off has no place in it. So a pair is not judged if there was any fault while the first was known
-// to stand in the queue, or in the second before, in which its client may not have heard what masters told it.
-// Where its place is not known, that is from shortly before it began to wait. Nor is a pair judged if meanwhile
-// one of the two processes or a master did not run: that loses nothing, so it does not matter before.
+// Nobody promises an order under faults: a master that restarts has forgotten its queue, and a client that is cut off has
+// no place in it. So a pair is not judged if there was a fault while the first was known to stand in the queue, or in the
+// second before that, in which its client may have missed what masters told it. If its place is not known, a fault counts
+// from shortly before it began to wait. Nor is a pair judged if one of the two processes, or a master, did not run
+// meanwhile. That loses nothing, so it does not matter if it was before.
 func turns(r *record) Check {
 	check := Check{Name: Turns}
 	for _, l := range r.lines() {
@@ -94,17 +94,15 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 	}
 }
 
-// stoodBefore reports whether t has the earlier stamp of two and stood in the queue of each master before any
-// majority could give the other what it was granted. Waiters for a permit stand
-// at one slot or another.
+// stoodBefore reports whether t has the earlier stamp, and stood in the queue of each master before any majority could
+// give second what it was granted. It is false for permits, whose waiters stand at one slot or another.
 func (t *turn) stoodBefore(second *turn) bool {
 	return t.call.Do != history.Acquire && t.call.Since < second.call.Since && t.call.Stands <= second.opens
 }
 
-// hidden reports whether the first of two callers stood behind another of its process, who got in together
-// with the second. Only the first in each client's own line stands in that of the masters (see
-// docs/how-it-works.md, "Waiting"), so one behind it cannot get in together with others who came later: it comes
-// to the masters' line only then.
+// hidden reports whether the first of two callers stood behind another of its process that got in together with the
+// second. Only the first in a client's own line stands in that of the masters (see docs/how-it-works.md, "Waiting"). So
+// the one behind it comes to the masters' line only then, and cannot get in together with the second.
 func (l *line) hidden(first, second *turn, margin time.Duration) bool {
 	return slices.ContainsFunc(l.waits, func(other *turn) bool {
 		return other.call.Who == first.call.Who && other.call.At < first.call.At && other.call.Do == second.call.Do &&
@@ -112,9 +110,8 @@ func (l *line) hidden(first, second *turn, margin time.Duration) bool {
 	})
 }
 
-// undisturbed reports whether nothing was done to masters and to two processes since the first stood in the
-// queue of each master, or if that is not known from a while before it began to wait, until the second was
-// granted.
+// undisturbed reports whether there were no troubles of masters and of the two processes until the second was granted:
+// since the first stood in the queue of each master, or if that is not known, since a while before it began to wait.
 func (r *record) undisturbed(first, second *turn, stood bool) bool {
 	waited := history.Span{From: first.call.At, To: second.granted}
 	settled := history.Span{From: waited.From - r.Run.Lease - 2*time.Second, To: waited.To}
