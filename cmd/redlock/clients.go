@@ -36,10 +36,10 @@ func (c *clientsCmd) look(ctx context.Context, client *redlock.Client, out *page
 	return quiet(clientsCode(sets))
 }
 
-// stale is after how long without a word a client is mentioned. It says something every 12 to 18 s.
+// stale is how long a client may be silent before redlock mentions it. Clients say something every 12 to 18 s.
 const stale = 30 * time.Second
 
-// clients prints a line for each client, and what there is to say about their sets of masters.
+// clients prints a line for each client, and how their sets of masters go together.
 func (p *page) clients(all []redlock.ClientInfo, sets []*setInUse, now time.Time) {
 	if len(all) == 0 {
 		p.say("no client uses these masters, or none keeps a record")
@@ -76,7 +76,7 @@ func (p *page) clients(all []redlock.ClientInfo, sets []*setInUse, now time.Time
 	}
 }
 
-// clientsCode returns the exit code: whether there are sets whose majorities need not meet.
+// clientsCode returns the exit code, which says whether all sets are known to be safe together.
 func clientsCode(sets []*setInUse) int {
 	if len(sets) > comparedSets {
 		return exitNo
@@ -97,10 +97,10 @@ type setInUse struct {
 	relations     []relation // with those that more clients use
 }
 
-// comparedSets bounds the sets that are compared with each other: those that most clients use.
+// comparedSets bounds how many sets are compared with each other: those with the most clients.
 const comparedSets = 32
 
-// setsInUse returns how clients use the masters, as most do first.
+// setsInUse returns the sets that clients use, the one with the most clients first.
 func setsInUse(clients []redlock.ClientInfo) (sets []*setInUse) {
 	of := make(map[string]*setInUse)
 	for i := range clients {
@@ -144,11 +144,11 @@ func (s *setInUse) String() string {
 	return text
 }
 
-// relation is what a set has to do with another one that more clients use.
+// relation is how a set goes together with another one that more clients use.
 type relation struct {
 	set, other *setInUse
-	common     int   // masters that are known to be the same
-	known      bool  // it is known of all that it takes whether they may, see redlock.Terms.Compare
+	common     int   // masters that are known to be in both
+	known      bool  // enough is known to be sure, see redlock.Terms.Compare
 	why        error // their clients must not take locks at the same time; nil if they may, as far as is known
 }
 
@@ -167,7 +167,7 @@ func (s *setInUse) against(other *setInUse) relation {
 // safe reports whether it is known that clients of both may take locks at the same time.
 func (r relation) safe() bool { return r.why == nil && r.known }
 
-// String says what it is.
+// String says how they go together.
 func (r relation) String() string {
 	s, other := r.set, r.other
 	begin := fmt.Sprintf("%s and %s have %s in common: ", other.label, s.label, counted(r.common, "master", "masters"))

@@ -82,7 +82,7 @@ func (a *anyPermits) Decode(ctx *kong.DecodeContext) error {
 	return new(permits).UnmarshalText([]byte(text))
 }
 
-// optional returns the value of a flag that needs none: what stands behind =, or the next word if that is one.
+// optional returns the value of a flag that needs none: what follows its =, or the next word if isOne accepts that.
 func optional(ctx *kong.DecodeContext, isOne func(word string) bool) (value string, given bool) {
 	next := ctx.Scan.Peek()
 	if next.Type != kong.FlagValueToken && (next.Type != kong.UntypedToken || !isOne(next.String())) {
@@ -94,8 +94,8 @@ func optional(ctx *kong.DecodeContext, isOne func(word string) bool) (value stri
 // addresses are masters, separated by commas and perhaps spaces.
 type addresses []string
 
-// Decode parses what the user wrote. A comma at the end is followed by an address that is missing, as one at
-// the beginning is preceded by one: kong would let the first pass.
+// Decode parses what the user wrote. Behind a comma at the end, an address is missing, as before one at the beginning:
+// kong would let the former pass.
 func (a *addresses) Decode(ctx *kong.DecodeContext) error {
 	token, err := ctx.Scan.PopValue("addresses")
 	if err != nil {
@@ -113,8 +113,8 @@ func (a *addresses) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// lockNames are names of locks. A value has one on each line; a \ at the end of a line makes the line break part of the
-// name. In a file they are a list, or one.
+// lockNames are names of locks. A value has one name on each line; a \ at the end of a line makes the line break part of
+// the name. A file has a list of names, or one name.
 type lockNames []string
 
 // UnmarshalText takes a name of a file that is no list.
@@ -147,7 +147,7 @@ func (n *lockNames) Decode(ctx *kong.DecodeContext) error {
 	return nil
 }
 
-// asItIs takes any bytes for text: kong would replace those that are not UTF-8, also in the command of redlock run.
+// asItIs leaves text as it is: kong would replace bytes that are not UTF-8, also in the command of redlock run.
 func asItIs(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("string")
 	if err == nil {

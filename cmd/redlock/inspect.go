@@ -51,18 +51,18 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 	return i.run(std, from, &i.fleetFlags, "redlock inspect "+name, i.JSON, look)
 }
 
-// sight is what the masters say of a name, of its lock or of its permits.
+// sight is what the masters say of a lock, or of the permits of a name.
 type sight struct {
 	err     error // too few masters answered
-	permits bool  // it is about those
+	permits bool  // it is about permits
 	held    bool
-	owners  []string                // who has the name, as far as a majority says
-	verdict string                  // what they say together, in one line
-	rows    [][]string              // a heading, and what each of them says
-	notes   []string                // what else there is to say of some
-	guards  []time.Duration         // of those that answered
-	queues  [][]redlockadmin.Waiter // of each
-	having  [][]string              // a heading, and those that have the name together
+	owners  []string                // that a majority names
+	verdict string                  // what the masters say together, in one line
+	rows    [][]string              // a heading, and what each master says
+	notes   []string                // on some masters
+	guards  []time.Duration         // of the masters that answered
+	queues  [][]redlockadmin.Waiter // one of each master
+	having  [][]string              // a heading, and the readers or the slots
 	report  any                     // the JSON form
 }
 
@@ -74,7 +74,7 @@ func lookAt(ctx context.Context, client *redlock.Client, name string, permits bo
 	return lockSight(redlockadmin.Of(client).Inspect(ctx, name))
 }
 
-// permitsBeside says how many permits of name are held, if any: whoever looks for the lock of that name may mean those.
+// permitsBeside says how many permits of name are held, if any: a user who looks for the lock of that name may mean them.
 func permitsBeside(ctx context.Context, client *redlock.Client, name string) string {
 	seen, err := redlockadmin.Of(client).InspectSemaphore(ctx, name)
 	if err != nil || len(seen.Slots) == 0 {
@@ -83,7 +83,7 @@ func permitsBeside(ctx context.Context, client *redlock.Client, name string) str
 	return fmt.Sprintf("; of the semaphore of that name, %s held: see --permits", counted(len(seen.Slots), "permit is", "permits are"))
 }
 
-// add adds what a master says: a row behind its name, of question marks if it did not answer.
+// add adds what a master says: its name and a row, which is of question marks if it did not answer.
 func (s *sight) add(master string, row []string, guard time.Duration, queue []redlockadmin.Waiter, err error) {
 	switch {
 	case err != nil:
@@ -101,7 +101,7 @@ func (s *sight) add(master string, row []string, guard time.Duration, queue []re
 // need is how many masters are a majority.
 func (s *sight) need() int { return len(s.queues)/2 + 1 }
 
-// print prints one line per master and a verdict, and below that who has the name together and who waits.
+// print prints a line for each master, the verdict, and below that the readers or slots, and the waiters.
 func (s *sight) print(out *page) {
 	verdict := s.verdict
 	if s.err != nil {
@@ -130,7 +130,7 @@ type queued struct {
 	masters int
 }
 
-// inLine makes one queue of those of the masters: each waiter once, where it stands first.
+// inLine merges the queues of the masters: each waiter is there once, at its best place.
 func inLine(queues [][]redlockadmin.Waiter) (line []queued) {
 	for place, more := 0, true; more; place++ {
 		more = false
@@ -149,7 +149,7 @@ func inLine(queues [][]redlockadmin.Waiter) (line []queued) {
 	return line
 }
 
-// bare returns the text of err, if any, without the name of the master, which is printed beside it.
+// bare returns the text of err, if any, without the name of the master, which stands in front of it already.
 func bare(err error, master string) string {
 	if err == nil {
 		return ""
@@ -170,7 +170,7 @@ func lockSight(seen redlockadmin.Inspection, err error) *sight {
 		if m.Holder == shared {
 			row[1] = "-"
 		}
-		if m.Token > 0 && !mayKeep(m.Holder) { // who keeps it has taken many in advance
+		if m.Token > 0 && !mayKeep(m.Holder) { // a client that keeps locks has taken many tokens in advance
 			row[3] = fmt.Sprint(m.Token)
 		}
 		s.add(m.Master, row, m.Guard, m.Queue, m.Err)
@@ -193,7 +193,7 @@ func lockSight(seen redlockadmin.Inspection, err error) *sight {
 	return s
 }
 
-// heldBy says who has a lock, as so many masters say.
+// heldBy says who has a lock, and that so many masters name that owner.
 func heldBy(seen redlockadmin.Inspection, naming int) string {
 	by, end := "held by ", "it never expires"
 	if mayKeep(seen.Holder) {
@@ -209,7 +209,8 @@ func heldBy(seen redlockadmin.Inspection, naming int) string {
 	return fmt.Sprintf("%s: %d of %d masters say so; %s", by, naming, len(seen.Masters), end)
 }
 
-// free says that nobody has the lock, and what else keeps others from it. left is of what some masters have.
+// free says that nobody has the lock, and what else keeps others from it: left is how long a minority of the masters
+// still has it.
 func (s *sight) free(left time.Duration) string {
 	line := fmt.Sprintf("free: no %d of %d masters name the same owner", s.need(), len(s.queues))
 	switch {
@@ -237,7 +238,7 @@ func holderOf(holder string, client *redlock.ClientInfo, readers int) string {
 	switch {
 	case holder != shared:
 		return named(holder, client)
-	case readers == 0: // no majority has the same ones
+	case readers == 0: // no majority has the same readers
 		return "readers"
 	}
 	return counted(readers, "reader", "readers")
@@ -256,8 +257,8 @@ func holderFor(by string, since time.Duration) string {
 	return by
 }
 
-// mayKeep reports whether the client of a holder keeps locks: if so, nobody knows whether it is done. Its owner's
-// name says so, "uuid:kN".
+// mayKeep reports whether the holder's client keeps locks, as its owner's name says, "uuid:kN". Then nobody else knows
+// whether the holder has unlocked.
 func mayKeep(holder string) bool { return strings.Contains(holder, ":k") }
 
 // permitsSight is what the masters say of permits.
@@ -283,8 +284,8 @@ func permitsSight(seen redlockadmin.SemaphoreInspection, err error) *sight {
 	return s
 }
 
-// clientsIn returns each client in the queue of permits once, where it stands first, with its id for the owner: a
-// caller waits for up to four slots, as an owner of each.
+// clientsIn returns each client in the queue of permits once, at its best place, with its id for the owner: a caller waits
+// for up to four slots, with an owner for each.
 func clientsIn(queue []redlockadmin.Waiter) (all []redlockadmin.Waiter) {
 	for _, w := range queue {
 		w.Owner, _, _ = strings.Cut(w.Owner, ":")

@@ -27,10 +27,10 @@ type lockFlags struct {
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
 	Quiet   bool      `short:"q" help:"Do not say who holds the lock while waiting for it."`
 
-	guardWhy string // why masters that restarted grant nothing for longer than by default, if the lease is why
+	guardWhy string // if the lease makes the restart guard longer than by default: a clause that says so
 }
 
-// under takes the lock, has do work under it, and gives it back. It returns how that went, or why the lock was not had.
+// under takes the lock, calls do, and unlocks. unlocked is the error of that; err says why there was no lock.
 func (f *lockFlags) under(fleet *fleetFlags, own bool, from origins, stderr io.Writer, do func(grip, <-chan os.Signal, *slog.Logger)) (unlocked, err error) {
 	client, err := fleet.open(time.Duration(f.Lease), "lease", from, stderr)
 	if err != nil {
@@ -53,10 +53,10 @@ func (f *lockFlags) under(fleet *fleetFlags, own bool, from origins, stderr io.W
 	return hold.Unlock(ctx), nil
 }
 
-// unnamed reports whether nothing says what to lock. A name that is given and empty is another mistake.
+// unnamed reports whether no name is given. A name that is given and empty is another mistake.
 func (f *lockFlags) unnamed(from origins) bool { return f.Name == nil && from.onLine("name") }
 
-// check refuses what can be refused without asking a master. The names have prefix in front of them there.
+// check refuses what can be refused without asking a master, where the names have prefix in front of them.
 func (f *lockFlags) check(prefix string, from origins) error {
 	if len(f.Name) == 0 {
 		f.Name = []string{""} // which the library refuses
@@ -124,11 +124,10 @@ func (f *lockFlags) quoted() string {
 	return strings.Join(quoted, ", ")
 }
 
-// acquire waits for the lock as long as the flags allow, or until a signal ends the wait. What it says to
-// people goes to plain, which adds no name: they know it.
+// acquire waits for the lock as long as the flags allow, or until a signal ends the wait. Messages that name the lock
+// themselves go to plain, which does not add the name.
 //
-// Goroutines: one, which says why that takes so long. It ends soon after the wait does, and acquire waits
-// for it.
+// Goroutines: one, which says why the wait takes so long. It ends soon after the wait, and acquire waits for it.
 func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log, plain *slog.Logger) (grip, error) {
 	ctx, release := untilSignal(signals)
 	var says sync.WaitGroup
@@ -204,14 +203,13 @@ const tryAgain = 200 * time.Millisecond
 // lookAfter is the pause after a conflict with other clients, which may end.
 const lookAfter = time.Second
 
-// whole locks until it has a hold with its full lease. A hold that was handed over starts with a short
-// lease, which the escalation would take for a hold that cannot be renewed.
+// whole locks until it has a hold with its full lease. A hold that was handed over starts with a short lease, and the
+// escalation would believe that it cannot be renewed.
 //
-// It tries again only where that helps: the hold ended before it was extended, too few masters answered, or, until
-// the deadline of ctx, if it has one, others use the masters in a way that conflicts. Any other error would only
-// repeat itself.
+// whole tries again only where that helps: after a hold that ended before it was extended, after too few answers and, if
+// ctx has a deadline, after a conflict with other clients. Any other error would only repeat itself.
 func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock func(context.Context) (grip, error)) (grip, error) {
-	var conflict error // the last
+	var conflict error // the last one
 	said := false
 	_, bounded := ctx.Deadline()
 	for {
@@ -252,7 +250,7 @@ func whole(ctx context.Context, log *slog.Logger, full time.Duration, lock func(
 	}
 }
 
-// notAcquired returns err with what was tried, and with its exit code.
+// notAcquired adds to err what was tried, and its exit code.
 func (f *lockFlags) notAcquired(err error, from origins) error {
 	how := "and waiting would not help"
 	switch {

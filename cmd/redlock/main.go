@@ -15,8 +15,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// streams are the three standard files of a process. They are files rather than readers and writers,
-// so that the command of redlock run inherits them: nothing is copied, and a terminal stays a terminal.
+// streams are the three standard files of a process: files rather than readers and writers, so that the command of
+// redlock run inherits them, nothing is copied, and a terminal stays a terminal.
 type streams struct {
 	in, out, err *os.File
 }
@@ -90,8 +90,8 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	return 0, nil
 }
 
-// misspelt returns a warning for each variable that is nearly one of ours. Others of that beginning may be anybody's:
-// REDLOCK_SERVICE_HOST is from Kubernetes.
+// misspelt returns a warning for each variable that is nearly one of ours. Other variables that begin with REDLOCK_ may be
+// anybody's: Kubernetes sets REDLOCK_SERVICE_HOST.
 func misspelt(model *kong.Application) (warnings []string) {
 	known := []string{"REDLOCK_TOKEN", "REDLOCK_SLOT", "REDLOCK_HELD"}
 	for _, command := range model.Children {
@@ -112,8 +112,7 @@ func misspelt(model *kong.Application) (warnings []string) {
 	return warnings
 }
 
-// apart is how long the part is in which a and b differ, in the longer one: between the beginning and the end that they
-// have in common.
+// apart returns how many bytes of the longer string are in neither the prefix nor the suffix that a and b have in common.
 func apart(a, b string) int {
 	if len(a) > len(b) {
 		a, b = b, a
@@ -128,14 +127,13 @@ func apart(a, b string) int {
 	return len(b) - begin - end
 }
 
-// noValue is how kong says that a flag has no value.
+// noValue matches what kong says of a flag without a value.
 var noValue = regexp.MustCompile(`^--([a-z-]+): (?:missing value|expected \S+ value but got "([^"]*)" \((?:<EOL>|short flag|long flag)\))`)
 
-// fromVariable is how kong says where a value is from.
+// fromVariable matches what kong says of the variable that a value is from.
 var fromVariable = regexp.MustCompile(` \(from envar .*\)$`)
 
-// inOurWords returns the text of err, with where the value of the flag is from that it is about, and how to give
-// a value to a flag that has none.
+// inOurWords returns the text of err. Of a wrong value it says where that is from, and of a missing one how to give it.
 func inOurWords(err *kong.ParseError, file *configFile) string {
 	if err.Context == nil {
 		return err.Error()
@@ -150,7 +148,7 @@ func inOurWords(err *kong.ParseError, file *configFile) string {
 		origin, ok := originsOf(err.Context, file)[strings.TrimPrefix(flag, "--")]
 		reason := fromVariable.ReplaceAllString(rest, "")
 		if !ok || reason == rest && strings.HasPrefix(origin, "REDLOCK_") {
-			return err.Error() // of a value on the command line, beside a variable
+			return err.Error() // the value is on the command line, and there is a variable as well
 		}
 		return origin + ":" + reason
 	}

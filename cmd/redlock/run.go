@@ -22,8 +22,8 @@ const (
 
 	maxClientName = 100 // bytes: see redlock.Config
 
-	// unlockLimit limits how long the release takes after the command has ended. What is not confirmed
-	// by then ends with the lease.
+	// unlockLimit bounds the release after the command has ended. A lock whose release is not confirmed by then ends
+	// with its lease.
 	unlockLimit = 5 * time.Second
 )
 
@@ -78,8 +78,8 @@ func (r *runCmd) Run(std streams, from origins) error {
 	return quiet(code)
 }
 
-// linger keeps the lock until it has been held for as long as --at-least says, or a signal comes. It reports whether the
-// hold was there when that began.
+// linger keeps the lock until it has been held for as long as --at-least says, or a signal comes. It reports whether it
+// had anything to keep: the command ended early, and the hold was still valid.
 func (r *runCmd) linger(h held, locked time.Time, signals <-chan os.Signal, log *slog.Logger) bool {
 	left := time.Until(locked.Add(time.Duration(r.AtLeast)))
 	if left <= 0 || h.Context().Err() != nil {
@@ -100,10 +100,9 @@ func (r *runCmd) grace() time.Duration {
 	return min(asked, (time.Duration(r.Lease) / 3).Truncate(time.Millisecond))
 }
 
-// underLock runs cmd until it or the hold ends. An error is what redlock itself has to report, not the
-// command.
+// underLock runs cmd until it or the hold ends. Its error is one of redlock, not of the command.
 func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Signal, log *slog.Logger) (int, error) {
-	if by := endsAlready(signals); by != nil { // the terminal sent it to nobody else
+	if by := endsAlready(signals); by != nil { // there was no command to which the terminal could send it
 		return signalCode(by), fmt.Errorf("%w before the command started", signalled{by})
 	}
 	c, err := startChild(cmd, own)
@@ -186,11 +185,11 @@ func startCode(err error) int {
 	return exitNotExecutable
 }
 
-// childEnv returns the environment of the command: this one's, with the names and tokens of what is held, and
-// the variables that lead to the masters that granted it, so that a redlock inspect in a script asks the right
-// ones. Of two entries for one variable, os/exec passes on the last. Where several names are held, there is one
-// on each line, in the order of their bytes, and its token on the same line of the other variable. REDLOCK_HELD
-// keeps a redlock run in it from waiting for one around it.
+// childEnv returns the environment of the command: that of redlock, with the names and tokens of the holds, and the
+// variables that lead to the masters that granted them, so that a redlock inspect in a script asks the right ones. Of two
+// entries for one variable, os/exec passes on the last. Several names are on a line each, in the order of their bytes,
+// and their tokens on the same lines of the other variable. REDLOCK_HELD keeps a redlock run inside the command from
+// waiting for this one.
 //
 // This includes the masters' passwords. The command runs as the same user as redlock and can read them
 // anyway: leaving them out would break the script and protect nothing.

@@ -18,14 +18,14 @@ const (
 	// sayWhyAfter is how long redlock waits before it says what it is waiting for.
 	sayWhyAfter = 2 * time.Second
 
-	// lookMost is the longest time between two looks at what is waited for. The time doubles as long as
-	// nothing changes, since each look is a question to every master.
+	// lookMost is the longest pause between two looks. The pause doubles for as long as nothing changes, since each look
+	// asks every master.
 	lookMost = 30 * time.Second
 )
 
-// sayWhy says after a while who holds what is waited for, for how long, and how many wait in front, and
-// says it again when somebody else holds it or the place in the line has changed. If too few masters
-// answer, or if they restarted lately and grant nothing, the client itself logs a warning.
+// sayWhy says after a while who holds the lock, for how long, and how many callers wait before this one. It says so again
+// when the holder or the place in the line has changed. If too few masters answer, or if they restarted lately and grant
+// nothing, the client itself logs a warning.
 func (f *lockFlags) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
 	said := make(map[string]reason)
 	pause := sayWhyAfter
@@ -52,7 +52,7 @@ func (f *lockFlags) sayWhy(ctx context.Context, client *redlock.Client, log *slo
 	}
 }
 
-// reasons returns why each name is waited for that somebody else has.
+// reasons says for each name that somebody else holds why this caller waits.
 func (f *lockFlags) reasons(ctx context.Context, client *redlock.Client) map[string]reason {
 	all := make(map[string]reason)
 	admin := redlockadmin.Of(client)
@@ -76,12 +76,12 @@ func (f *lockFlags) reasons(ctx context.Context, client *redlock.Client) map[str
 
 // reason is why a caller waits.
 type reason struct {
-	what  string // what it waits for, and by whom that is held
+	what  string // it waits for, and who holds that
 	since time.Duration
-	ahead int // how many wait in front; negative: not known
+	ahead int // how many wait before it; negative: not known
 }
 
-// key is the part of a reason whose change is worth saying.
+// key is the part of a reason whose change is worth a message.
 func (r reason) key() string { return fmt.Sprint(r.what, r.ahead) }
 
 // String says it.
@@ -113,8 +113,8 @@ func whyNoPermit(seen redlockadmin.SemaphoreInspection, me string) reason {
 // ours reports whether owner is client me, or one of its owners.
 func ours(owner, me string) bool { return strings.HasPrefix(owner+":", me+":") }
 
-// ahead returns how many wait in front of client me: the middle one of what the masters that know it say,
-// since some may not have heard of all. It is negative if none does.
+// ahead returns how many wait before client me: the median of what the masters say that have it in their queues, since
+// not every master knows every waiter. It is negative if none has it.
 func ahead(queues [][]redlockadmin.Waiter, me string) int {
 	var places []int
 	for _, queue := range queues {
