@@ -35,14 +35,14 @@ func (c *completionCmd) Run(std streams) error {
 	return err
 }
 
-// suggestion is a word that may stand where one is typed, and what it means.
+// suggestion is a word that may be typed, and what it means.
 type suggestion struct{ word, means string }
 
-// suggest prints how the last word of a line may go on, one suggestion on each line, as the shell takes it. Instead,
-// a tab and a word say that the shell knows better: a file, or the command behind -- or its argument.
+// suggest prints the words to which the last word of a line may be completed, one on each line, in the form that the shell
+// needs. Or it prints a tab and what the shell should complete by itself: a file, the command behind --, or its argument.
 //
-// The names of locks come from the masters that the environment names. The companions of kong ask for everything, and
-// are not kept up or bring a second parser.
+// The names of locks come from the masters that the environment names. The packages that complete for kong are not
+// maintained, or bring a second parser.
 func (c *completionCmd) suggest(out io.Writer, line string) error {
 	parser, err := newParser(new(cli), io.Discard, io.Discard, func(int) {})
 	if err != nil {
@@ -66,8 +66,9 @@ func (c *completionCmd) suggest(out io.Writer, line string) error {
 	return nil
 }
 
-// written returns a suggestion as the shell takes it. bash completes what is behind the last colon or = of a word, and
-// puts it into the line as it is: nothing in it, whoever chose it, is for the shell. The others quote by themselves.
+// written returns a suggestion in the form that the shell needs. bash completes what follows the last colon or = of a word,
+// and puts it into the line as it is, so it is quoted here: others chose the names of locks. zsh and fish quote by
+// themselves.
 func (c *completionCmd) written(s suggestion, typed string) string {
 	switch c.Shell {
 	case "bash":
@@ -82,8 +83,8 @@ var notPlain = regexp.MustCompile(`[^\w./:=@%+,\x{80}-\x{10FFFF}-]`)
 
 func forShell(word string) string { return notPlain.ReplaceAllString(word, `\$0`) }
 
-// suggestions returns what may stand behind words, the first of which is the subcommand, or what the shell is to find
-// instead.
+// suggestions returns what may follow words, the first of which is the subcommand, or what the shell should complete by
+// itself.
 func suggestions(model *kong.Application, words []string, typed string) (all []suggestion, instead string) {
 	if len(words) == 0 {
 		for _, command := range model.Children {
@@ -132,7 +133,7 @@ func suggestions(model *kong.Application, words []string, typed string) (all []s
 	return all, ""
 }
 
-// namesFrom returns the first names that begin so and that somebody has. Those that cannot be typed are none.
+// namesFrom returns the first names that begin so and are held, except those that cannot be typed.
 func namesFrom(begin string) (all []suggestion) {
 	line, parsed, _, err := parse([]string{"list", "--", script.Prefix(begin).Pattern("*")}, io.Discard, io.Discard)
 	if err != nil {

@@ -66,10 +66,10 @@ func (d *doctorCmd) examine(cfg redlock.Config, from origins) (doctor.Report, er
 	}
 }
 
-// indent is where a verdict begins: behind the severity and the check.
+// indent is the column in which a verdict begins, behind the severity and the check.
 const indent = 27
 
-// screen prints the report for a person. It is plain text of 80 columns.
+// screen prints the report as plain text of 80 columns.
 func (p *page) screen(r doctor.Report) {
 	for _, f := range r.Findings {
 		severity := f.Severity.String()
@@ -93,7 +93,7 @@ func (p *page) screen(r doctor.Report) {
 	fmt.Fprintf(p, "\n%s\n", hang(verdict, 0))
 }
 
-// standing is how locks are where so many masters can grant locks.
+// standing is a verdict on a set of masters: can they grant locks?
 type standing string
 
 const (
@@ -102,7 +102,7 @@ const (
 	none     standing = "bad"
 )
 
-// standingOf returns how locks are where so many of the masters can grant locks, and says so in half a sentence.
+// standingOf judges masters of which so many can grant locks, and says why in half a sentence.
 func standingOf(granting, masters int) (standing, string) {
 	need := quorum.Majority(masters)
 	grant := fmt.Sprintf("%d of %s can grant locks", granting, counted(masters, "master", "masters"))
@@ -117,7 +117,7 @@ func standingOf(granting, masters int) (standing, string) {
 	return strained, fmt.Sprintf("only %d more may fail: %s, %d are needed", granting-need, grant, need)
 }
 
-// judged says in one sentence what an examination found.
+// judged judges the masters of a report, and says why in one sentence.
 func judged(r doctor.Report) (standing, string) {
 	var rest []string
 	for _, s := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Note} {

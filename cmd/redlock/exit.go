@@ -10,12 +10,12 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// Exit codes, whose meanings are in manual.tmpl. Those between 64 and 78 are from sysexits.h, which scripts
-// and mailers know; 126, 127 and 128+n are the shell's. A command may use the same numbers. A caller that
-// must tell them apart looks at stderr, where redlock says why it ended.
+// Exit codes, whose meanings are in manual.tmpl. Those between 64 and 78 are from sysexits.h, which scripts and mailers
+// know; 126, 127 and 128+n are the shell's. A command may end with the same numbers: then stderr tells whose it is, since
+// redlock says there why it ended.
 const (
 	exitOK            = 0
-	exitNo            = 1   // what was asked for is not so
+	exitNo            = 1   // the answer is no
 	exitUsage         = 64  // EX_USAGE: bad arguments
 	exitNoQuorum      = 69  // EX_UNAVAILABLE: too few masters answered
 	exitSoftware      = 70  // EX_SOFTWARE: should not happen
@@ -47,7 +47,7 @@ func fail(code int, format string, args ...any) error {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
-// quiet ends the program with code and prints nothing, since everything has been said.
+// quiet ends the program with code and prints nothing more.
 func quiet(code int) error {
 	if code == 0 {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// fleetFlags are what every subcommand needs to know about the masters. Those with a variable can also
-// be set in a configuration file: see settings.
+// fleetFlags say what every subcommand needs to know about the masters. Flags with a variable can also be set in a
+// configuration file: see settings.
 type fleetFlags struct {
 	Config        string    `env:"REDLOCK_CONFIG" placeholder:"FILE" predictor:"file" help:"A file with settings (redlock help config); flags and variables win over it."`
 	Masters       addresses `env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: host:port, redis:// or rediss:// (TLS) URLs, unix:///path or /path for a socket. Every process must name the same ones. Passwords belong elsewhere: others can read a command line."`
@@ -33,7 +33,7 @@ type fleetFlags struct {
 	ClientName    string    `env:"REDLOCK_CLIENT_NAME" placeholder:"NAME" help:"What this process is called to others, who see who holds a lock. Default: the name of the command, or redlock."`
 	Verbose       bool      `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
 
-	onlyLooks bool // is not worth a record of its own on the masters
+	onlyLooks bool // takes no locks, so it keeps no record on the masters
 	trace     *redlocktrace.Trace
 }
 
@@ -84,9 +84,9 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 	return cfg, nil
 }
 
-// env returns the variables that lead a redlock inside the command to the same masters and names: those that
-// this one got as flags. The masters have no password here that they were not given with. The prefix goes with
-// the masters, even if it is empty: a file inside may have another.
+// env returns the variables that lead a redlock inside the command to the same masters and names: what this one got as
+// flags. Only passwords that the user wrote into --masters are in REDLOCK_MASTERS. The prefix belongs to the masters, so it
+// is there even if it is empty: the inner redlock may read a file that has another.
 func (f *fleetFlags) env(from origins) []string {
 	env := []string{"REDLOCK_MASTERS=" + kong.JoinEscaped(f.Masters, ','), "REDLOCK_PREFIX=" + f.Prefix}
 	for _, one := range []struct{ flag, variable, value string }{
@@ -103,12 +103,12 @@ func (f *fleetFlags) env(from origins) []string {
 		}
 	}
 	if f.PasswordFile != "" && from.onLine("password-file") {
-		env = append(env, "REDLOCK_PASSWORD=") // this one's cannot be used together with the file
+		env = append(env, "REDLOCK_PASSWORD=") // or it would conflict with the variable of the file
 	}
 	return env
 }
 
-// absolute returns a path that also holds in another directory.
+// absolute returns a path that is also right in another directory.
 func absolute(path string) string {
 	if path == "" {
 		return ""
@@ -119,8 +119,7 @@ func absolute(path string) string {
 	return path
 }
 
-// asFlags returns the text of err with the user's flags and variables in place of the fields of
-// redlock.Config.
+// asFlags returns the text of err with the user's flags and variables in place of fields of redlock.Config.
 func asFlags(err error, leaseFlag string, from origins) string {
 	return strings.NewReplacer(
 		"Config has no Masters and no Pools", from["masters"]+" is empty",
@@ -167,7 +166,7 @@ func (f *fleetFlags) logger(stderr io.Writer) *slog.Logger {
 	return slog.New(newPlainLog(stderr))
 }
 
-// closeSoon closes client, and waits no longer than unlockLimit for that.
+// closeSoon closes client, and waits no longer than unlockLimit.
 //
 // Goroutines: one. It ends when Close returns, or with the process.
 func closeSoon(client *redlock.Client) {

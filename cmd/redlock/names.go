@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// parse parses args into line. answered says that --help or --version was among them and has been printed: kong
-// goes on after that, so its error is about a line that was never meant to be complete.
+// parse parses args into line. answered says that --help or --version was among them, and was answered. kong goes on
+// after that, so its error does not matter then: the line need not be complete.
 //
 // The names of redlock run need no --name:
 //
@@ -19,9 +19,8 @@ import (
 // kong cannot tell a name from a command: the first argument that is no flag begins the command. As long as
 // that is a name, it is made a flag, and kong reads on behind it.
 //
-// Where --name or REDLOCK_NAME names the lock, the command begins there, -- or not: lines that were written
-// before names could stand there go on to mean what they meant. A redlock run inside another one has
-// REDLOCK_NAME from that one, which is never what it should lock.
+// If --name or REDLOCK_NAME names the lock, that argument begins the command, with or without --, as it did before names
+// could be arguments. A redlock run inside another one inherits REDLOCK_NAME, which is never what it should lock.
 func parse(args []string, helpTo, complainTo io.Writer) (line *cli, parsed *kong.Context, answered bool, err error) {
 	for names := 0; ; names++ {
 		line = new(cli)

@@ -24,12 +24,13 @@ func pageFor(out *os.File) *page {
 	return &page{width: width}
 }
 
-// longestName is how many bytes the name of a lock has at most. Others may write longer keys and records.
+// longestName is how many bytes of a cell are printed: as many as the name of a lock may have. Keys and records that others
+// write may be longer.
 const longestName = 1024
 
-// table prints rows in columns that are two spaces apart. What is in a cell looks like no other cell or row,
-// whoever chose it. Where the page is too narrow, the columns that flexible lists are cut, the widest first, but
-// none to less than its heading or to less than 8.
+// table prints rows in columns that are two spaces apart. Whatever others wrote into a cell, it cannot look like another
+// cell or row. If the page is too narrow, table cuts the columns in flexible, the widest first, but none below 8 or the
+// width of its heading.
 func (p *page) table(rows [][]string, flexible ...int) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
@@ -63,7 +64,7 @@ func (p *page) table(rows [][]string, flexible ...int) {
 	}
 }
 
-// cut cuts text off behind so many columns.
+// cut cuts text to so many columns.
 func cut(text string, width int) string {
 	if runes := []rune(text); len(runes) > width {
 		return string(runes[:width-1]) + "…"
@@ -79,17 +80,17 @@ func (p *page) nextTable(rows [][]string) {
 	}
 }
 
-// say prints texts in lines that fit everywhere.
+// say prints each text in lines that fit everywhere.
 func (p *page) say(texts ...string) {
 	for _, text := range texts {
 		p.WriteString(hang(quote.Text(text), 0) + "\n")
 	}
 }
 
-// columns is how wide the texts are that do not adapt to the terminal.
+// columns is the width of texts that do not adapt to the terminal.
 const columns = 80
 
-// hang breaks text into lines of 80 columns, of which all but the first begin with so many spaces.
+// hang breaks text into lines of 80 columns, and indents all but the first.
 func hang(text string, indent int) string {
 	var lines []string
 	for word := range strings.FieldsSeq(text) {
@@ -102,7 +103,7 @@ func hang(text string, indent int) string {
 	return strings.Join(lines, "\n"+strings.Repeat(" ", indent))
 }
 
-// json prints one object of our own, which can be encoded.
+// json prints a report, which can be encoded.
 func (p *page) json(report any) {
 	enc := json.NewEncoder(p)
 	enc.SetIndent("", "  ")
@@ -118,7 +119,7 @@ func (p *page) on(out *os.File) error {
 	return err
 }
 
-// short returns an owner in short: the uuid of a client is unique enough by its beginning.
+// short shortens an owner: the beginning of a client's uuid is unique enough.
 func short(owner string) string {
 	id, rest, ok := strings.Cut(owner, ":")
 	if !ok || len(id) < 36 {
@@ -127,7 +128,7 @@ func short(owner string) string {
 	return id[:8] + ":" + rest
 }
 
-// named returns whose owner it is: the client, if it is known.
+// named returns the client of an owner, or the owner if its client is not known.
 func named(owner string, client *redlock.ClientInfo) string {
 	if client == nil {
 		return owner
@@ -135,7 +136,7 @@ func named(owner string, client *redlock.ClientInfo) string {
 	return client.String()
 }
 
-// compact is named in a table.
+// compact is named for a table.
 func compact(owner string, client *redlock.ClientInfo) string {
 	if client == nil {
 		return short(owner)

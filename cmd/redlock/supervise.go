@@ -25,8 +25,8 @@ type tree interface {
 	ends() ending
 	forward(sig os.Signal, valid func() bool)
 	stopped() bool                 // the command is, by a signal
-	report(valid func() bool) bool // that to the shell, until the job goes on; false: there is none
-	terminate() error              // what could not be told, as it runs as another user
+	report(valid func() bool) bool // tells the shell so, and returns when the job goes on; false: there is no shell
+	terminate() error              // says which process could not be told, since it runs as another user
 	kill() error
 }
 
@@ -46,22 +46,21 @@ const killLimit = 2 * time.Second
 
 // supervise passes signals on to c until the command has ended, and ends it when its hold ends.
 //
-// A command that is stopped does not work, and must not keep the lock for ever: redlock stops as well where
-// a shell sees that, and the hold ends with its lease. Elsewhere the command is told to end once it has been
-// stopped for as long as the lease.
+// A command that is stopped does no work, and must not keep the lock forever. If a shell can see that, redlock stops as
+// well, and the hold ends with its lease. Otherwise the command is told to end once it has been stopped for as long as the
+// lease.
 //
-// It returns the command's exit code, and why the command was told to end because of the hold, if it was.
-// Then supervise also waits until none of the command's processes is left. Otherwise it ignores what the
-// command left running.
+// It returns the command's exit code. If the command was told to end because of the hold, lost says why, and supervise
+// waits until none of the command's processes is left. Otherwise it ignores what the command left running.
 func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Signal, log *slog.Logger) (code int, lost error) {
 	valid := func() bool { return h.Remaining() > 0 }
-	var stopped time.Time // since when it is
+	var stopped time.Time // since when the command is
 	steps := escalation{grace: grace}
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	exited, gone, ended := c.ends().exited, c.ends().gone, h.Context().Done()
 	var giveUp <-chan time.Time
-	var alive error // why some are, if KILL could not be sent
+	var alive error // why some processes are, if KILL could not be sent
 	why := func() error {
 		if steps.did == leave {
 			return nil
@@ -127,8 +126,8 @@ func supervise(c tree, h held, grace, lease time.Duration, signals <-chan os.Sig
 	}
 }
 
-// stillStopped is for how long a command is stopped before that is reported: when a whole job is continued, redlock may
-// still learn of the stop before.
+// stillStopped is how long a command is stopped before redlock tells the shell: when a whole job is continued, redlock may
+// learn of that after the stop.
 const stillStopped = 100 * time.Millisecond
 
 // action is what has to be done to the command.
@@ -202,19 +201,19 @@ func listen(own bool) chan os.Signal {
 	return signals
 }
 
-// signalled is why a context of untilSignal ended.
+// signalled is the cause of a context that untilSignal ended.
 type signalled struct{ os.Signal }
 
 func (s signalled) Error() string { return "ended by signal (" + s.String() + ")" }
 
-// untilSignal returns a context that ends at the first of signals that ends the program. release ends it, and
-// leaves further signals to others. It returns the signal that was taken, or nil.
+// untilSignal returns a context that ends at the first of signals that ends the program. release ends it, leaves further
+// signals to others, and returns the signal that was taken, or nil.
 //
 // Goroutines: one. It ends with the context, and release waits for it.
 func untilSignal(signals <-chan os.Signal) (ctx context.Context, release func() os.Signal) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var waits sync.WaitGroup
-	var taken os.Signal // perhaps as release ends the context, whose cause does not say so then
+	var taken os.Signal // perhaps while release ends the context, whose cause does not say so then
 	waits.Go(func() {
 		for {
 			select {
@@ -232,16 +231,16 @@ func untilSignal(signals <-chan os.Signal) (ctx context.Context, release func() 
 	return ctx, func() os.Signal { cancel(nil); waits.Wait(); return taken }
 }
 
-// interruptible returns a context that ends at the first signal that ends the program. release leaves signals to others
-// again.
+// interruptible returns a context that ends at the first signal that ends the program. After release, redlock catches
+// signals no longer.
 func interruptible() (ctx context.Context, release func()) {
 	signals := listen(false)
 	ctx, stop := untilSignal(signals)
 	return ctx, func() { signal.Stop(signals); stop() }
 }
 
-// stay waits until it is done, a signal that ends the program comes, or the hold has ended. It returns how a signal
-// ends the program.
+// stay waits until done, until a signal that ends the program comes, or until the hold has ended. Its error is the exit
+// code of that signal.
 func stay[T any](h held, signals <-chan os.Signal, done <-chan T, log *slog.Logger) error {
 	ended, release := untilSignal(signals)
 	defer release()

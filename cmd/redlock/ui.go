@@ -83,12 +83,12 @@ type uiServer struct {
 	force   bool
 	limit   int
 	masters uiMasters
-	turn    chan struct{} // has one token, and the page that takes it asks the masters: however many look, one asks
+	turn    chan struct{} // has one token, which a page takes to ask the masters: one asks, however many look
 
 	mu       sync.Mutex
-	view     uiView    // what the masters were last asked for
-	last     *uiLook   // what they said
-	next     time.Time // when that is old, and they may be asked again
+	view     uiView    // of the last look
+	last     *uiLook   // which is fresh
+	next     time.Time // until then, when the masters may be asked again
 	examined sync.Mutex
 }
 
@@ -98,7 +98,7 @@ func newUI(force bool, limit int) *uiServer {
 	return s
 }
 
-// uiView is what a page asks the masters for, whatever else it shows.
+// uiView is what a look depends on, whatever else the page shows.
 type uiView struct{ pattern, after string }
 
 //go:embed ui
@@ -106,9 +106,9 @@ var uiFiles embed.FS
 
 // handler serves the page and what it asks for.
 //
-// A page of another site must not use it, which a browser would let it try: nobody is asked for a
-// password here. Such a page can neither have the masters asked nor send a POST, and the name by which it was
-// reached must be that of the loopback, or a site could give its own name that address.
+// A page of another site must not use it. A browser would let it try, and nobody is asked for a password here. So such a
+// page can neither make it ask the masters nor send a POST. And the name in a request must be one of the loopback, or a
+// site could give its own name that address.
 func (s *uiServer) handler() http.Handler {
 	files, _ := fs.Sub(uiFiles, "ui") // the folder is embedded
 	mux := http.NewServeMux()
@@ -142,14 +142,14 @@ func (s *uiServer) handler() http.Handler {
 	})
 }
 
-// serveMasters tells how the masters are, as the client knows without asking. So pages ask often.
+// serveMasters says how the masters are. The client knows that without asking, so pages may ask often.
 func (s *uiServer) serveMasters(w http.ResponseWriter, _ *http.Request) {
 	masters := s.masters.list()
 	how, verdict := healthOf(masters, time.Now())
 	answer(w, map[string]any{"how": how, "verdict": verdict, "masters": masters})
 }
 
-// healthOf counts the masters that can grant a lock at that time, and says how locks are then.
+// healthOf judges the masters at that time, by how many can grant a lock.
 func healthOf(masters []uiMaster, now time.Time) (standing, string) {
 	granting := 0
 	for _, m := range masters {
@@ -165,7 +165,7 @@ func healthOf(masters []uiMaster, now time.Time) (standing, string) {
 	return how, begin + words + "."
 }
 
-// uiLook is what the masters say. What too few of them answered for is null.
+// uiLook is what the masters say. A part for which too few of them answered is null.
 type uiLook struct {
 	Force   bool         `json:"force"` // locks may be freed
 	List    *listJSON    `json:"list"`
@@ -181,14 +181,14 @@ const (
 	mostPause = 5 * time.Second
 )
 
-// mostBody is how many bytes are read of what a page sends: the owners of all permits of a name, and more.
+// mostBody bounds the bytes of a request that are read: the owners of all permits of a name need less.
 const mostBody = 1 << 20
 
-// uiSets is how many sets of masters, and pairs of them that are not safe, a page shows.
+// uiSets bounds how many sets of masters, and pairs of them that are not safe, a page shows.
 const uiSets = 26
 
-// serveLook tells what is held, by whom, who uses the masters, and who has the name that was asked for. It has as many
-// names behind the field after, and clients behind the first skip ones, as the page shows at once.
+// serveLook says what is held and by whom, who uses the masters, and who has the name in the request. It lists the names
+// after the field after, and the clients after the first skip ones, as many as the page shows at once.
 func (s *uiServer) serveLook(w http.ResponseWriter, r *http.Request) {
 	skip, err := strconv.Atoi(cmp.Or(r.FormValue("skip"), "0"))
 	if err != nil || skip < 0 {
@@ -231,14 +231,14 @@ func (s *uiServer) see(ctx context.Context, v uiView) *uiLook {
 		return nil
 	}
 	if look := s.fresh(v); look != nil {
-		return look // of somebody whose turn was before ours
+		return look // of a page whose turn was before ours
 	}
 	select {
 	case <-time.After(time.Until(s.next)): // which changes in our turn alone
 	case <-ctx.Done():
 		return nil
 	}
-	// Others may get the answer, too, so it does not end with this page.
+	// Others may get the answer, too, so the look does not end with this page.
 	began := time.Now()
 	all, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookLimit)
 	defer cancel()
@@ -249,7 +249,7 @@ func (s *uiServer) see(ctx context.Context, v uiView) *uiLook {
 	return look
 }
 
-// fresh returns what the masters said, unless it is old. No other view is fresh: it was asked for before that one.
+// fresh returns the last look if it is of that view, and not old. A look of another view was before that one, so it is old.
 func (s *uiServer) fresh(v uiView) *uiLook {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -259,7 +259,7 @@ func (s *uiServer) fresh(v uiView) *uiLook {
 	return s.last
 }
 
-// look asks the masters for what all pages with that view show.
+// look asks the masters for what every page with that view shows.
 func (s *uiServer) look(ctx context.Context, v uiView) *uiLook {
 	look := &uiLook{Force: s.force}
 	var asking sync.WaitGroup
@@ -297,8 +297,8 @@ func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"how": how, "verdict": verdict, "report": report})
 }
 
-// serveForce frees a lock, or all permits of a name, if those who have it are those in the fields owner: what the page
-// showed. Somebody who takes it between the look at that and the end of it loses it nevertheless.
+// serveForce frees a lock, or all permits of a name, if its owners are among the fields owner: those that the page showed.
+// An owner that gets it after serveForce has looked loses it, too.
 func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
 	if !s.force {
 		http.Error(w, "start redlock ui with --allow-force to free locks", http.StatusForbidden)
@@ -328,7 +328,7 @@ func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
 	answer(w, map[string]any{"freed": freed})
 }
 
-// answer writes what in JSON. Who does not read it any more misses nothing.
+// answer writes what in JSON. An error means that the page is gone.
 func answer(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(what)
@@ -337,10 +337,10 @@ func answer(w http.ResponseWriter, what any) {
 // uiMaster is how a master is.
 type uiMaster struct {
 	Master string             `json:"master"`
-	State  redlocktrace.State `json:"state"` // empty: it was not reached yet
+	State  redlocktrace.State `json:"state"` // empty: not reached yet
 	Since  time.Time          `json:"since"`
-	Why    string             `json:"why,omitempty"`  // it is no good
-	Until  time.Time          `json:"until,omitzero"` // it grants nothing
+	Why    string             `json:"why,omitempty"`  // it cannot grant locks
+	Until  time.Time          `json:"until,omitzero"` // when its guard ends
 }
 
 // uiMasters are kept up by the client's trace.
@@ -369,7 +369,7 @@ func (u *uiMasters) trace() *redlocktrace.Trace {
 	}
 }
 
-// set takes the place of what was known of a master.
+// set replaces what was known of a master.
 func (u *uiMasters) set(m uiMaster) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

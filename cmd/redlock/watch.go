@@ -17,7 +17,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// lookLimit limits how long a look takes, and unlock, whatever the masters do.
+// lookLimit bounds a look, and unlock, whatever the masters do.
 const lookLimit = 30 * time.Second
 
 // interval is the value of --watch: how often to look, or 0 to look once.
@@ -46,7 +46,7 @@ type watchFlag struct {
 	Watch interval `help:"Look again every second, or every 5s with --watch=5s, until a signal comes. On a terminal, in place."`
 }
 
-// look asks the masters, and puts what they say on the page. What it returns is how the command ends.
+// look asks the masters, and puts what they say on the page. Its error says how the command ends.
 type look func(ctx context.Context, client *redlock.Client, out *page) error
 
 // run looks once, or as often as --watch asks, and prints the page. title says what is watched.
@@ -68,7 +68,7 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 		cancel()
 		switch code := codeOf(err); {
 		case ended.Err() != nil:
-			return bySignal(ended) // what was seen may be a part
+			return bySignal(ended) // the page may be incomplete
 		case w.Watch == 0:
 			return cmp.Or(out.on(std.out), err)
 		case err != nil && (code == exitUsage || code == exitSoftware):
@@ -97,7 +97,7 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 type pictures struct {
 	out   *os.File
 	title string
-	lines bool // pictures are JSON: each is put on one line, on a terminal as well
+	lines bool // pictures are JSON, each on one line, on a terminal as well
 	drawn bool
 }
 
@@ -129,8 +129,8 @@ func (s *pictures) end() {
 	}
 }
 
-// frame returns what draws text on a terminal over what is there. What finds no room is cut off: a line
-// at the end, which is said, and a column.
+// frame returns what draws text on a terminal over what is there. It cuts off lines and columns that find no room, and says
+// how many lines these are.
 func frame(text string, rows, width int, first bool) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if hidden := len(lines) - rows; hidden > 0 && rows > 1 {
