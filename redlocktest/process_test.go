@@ -92,16 +92,6 @@ func TestFreezeBuffersWrites(t *testing.T) {
 	})
 }
 
-// eventually waits, in real time, until ok returns true.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10s", what)
-		}
-	}
-}
-
 func dialURL(t *testing.T, url string) redis.Conn {
 	t.Helper()
 	c, err := redis.DialURL(url)
@@ -157,7 +147,7 @@ func TestURLsFreezeAndCut(t *testing.T) {
 			c.Close()
 			check.Equal(t, len(m.Keys()), 0, "keys")
 			fault.end()
-			eventually(t, "both commands run", func() bool { return len(m.Keys()) == 2 })
+			check.Eventually(t, "both commands run", func() bool { return len(m.Keys()) == 2 })
 		})
 	}
 }

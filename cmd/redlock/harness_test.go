@@ -126,21 +126,6 @@ func countSignals() int {
 	return 40 + 1 + len(signals)
 }
 
-// eventually waits until the condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	limit := time.After(deadline)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("not after %v: %s", deadline, what)
-		}
-	}
-}
-
 // masters starts a fleet and returns it with the flags that name it.
 func masters(t *testing.T, n int) (*redlocktest.Fleet, []string) {
 	t.Helper()

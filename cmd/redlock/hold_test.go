@@ -42,7 +42,7 @@ func TestHoldAsCoprocess(t *testing.T) {
 				t.Errorf("the script ends with %d, want %d, and says\n%s", code, c.want, out)
 			}
 			if c.want != exitTaken {
-				eventually(t, "the lock is free", func() bool { return free(fleet, "nightly") })
+				check.Eventually(t, "the lock is free", func() bool { return free(fleet, "nightly") })
 			}
 		})
 	}

@@ -23,11 +23,11 @@ import (
 func TestRunKilledEndsTheCommand(t *testing.T) {
 	_, flags := masters(t, 3)
 	i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo $$; exec sleep 100")...).start()
-	eventually(t, "the command runs", func() bool { return len(i.pids()) == 1 })
+	check.Eventually(t, "the command runs", func() bool { return len(i.pids()) == 1 })
 	i.signal(unix.SIGKILL)
 	i.wantCode(-1)
 	// The process that inherits it may take a while to reap it.
-	eventually(t, "the command is gone", func() bool { s := state(i.pids()[0]); return s == 0 || s == 'Z' })
+	check.Eventually(t, "the command is gone", func() bool { s := state(i.pids()[0]); return s == 0 || s == 'Z' })
 }
 
 // Outside a terminal, TSTP stops redlock and the command: the command must not run while nobody renews
@@ -37,9 +37,9 @@ func TestRunPauses(t *testing.T) {
 	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo $$; echo ready; read x; exit 0")...))
 	i.ready()
 	i.signal(unix.SIGTSTP)
-	eventually(t, "both are stopped", func() bool { return state(i.pids()[0]) == 'T' && state(i.cmd.Process.Pid) == 'T' })
+	check.Eventually(t, "both are stopped", func() bool { return state(i.pids()[0]) == 'T' && state(i.cmd.Process.Pid) == 'T' })
 	i.signal(unix.SIGCONT)
-	eventually(t, "both go on", func() bool { return state(i.pids()[0]) == 'S' && state(i.cmd.Process.Pid) != 'T' })
+	check.Eventually(t, "both go on", func() bool { return state(i.pids()[0]) == 'S' && state(i.cmd.Process.Pid) != 'T' })
 	in.Close()
 	i.wantCode(0)
 }
@@ -52,7 +52,7 @@ func TestRunPausedForTooLong(t *testing.T) {
 		"sh", "-c", "trap '' TERM; echo $$; echo ready; while :; do sleep 0.02; done")...).start()
 	i.ready()
 	i.signal(unix.SIGTSTP)
-	eventually(t, "the hold has ended", func() bool { return free(fleet, "n") })
+	check.Eventually(t, "the hold has ended", func() bool { return free(fleet, "n") })
 	i.signal(unix.SIGCONT)
 	i.wantCode(exitLost)
 	if running(i.pids()[0]) {
@@ -100,7 +100,7 @@ func TestParseStat(t *testing.T) {
 func TestRunOnTerminal(t *testing.T) {
 	_, flags := masters(t, 3)
 	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", os.Args[0], asCounter)...))
-	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
+	check.Eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
 	typed(t, terminal, "\x03")
 	i.wantCode(41)
 }
@@ -125,7 +125,7 @@ func TestRunInShells(t *testing.T) {
 				i, terminal := onTerminal(t, i)
 				typed(t, terminal, strings.Join(line("redlock run", flags, "n", "--", "sh", "-c", "'"+c.script+"'"), " ")+c.background+"\n")
 				pids := regexp.MustCompile(`pids=(\d+),(\d+)\.`)
-				eventually(t, "both are stopped", func() bool {
+				check.Eventually(t, "both are stopped", func() bool {
 					match := pids.FindStringSubmatch(i.stdout.String())
 					if match == nil {
 						return false
@@ -135,7 +135,7 @@ func TestRunInShells(t *testing.T) {
 					return state(command) == 'T' && state(redlock) == 'T'
 				})
 				asked := 0
-				eventually(t, "the shell knows", func() bool { // or its fg waits for what runs, as it believes
+				check.Eventually(t, "the shell knows", func() bool { // or its fg waits for what runs, as it believes
 					says := i.stdout.String()
 					if strings.Count(says, "Running") == asked {
 						typed(t, terminal, "jobs\n")
@@ -145,8 +145,8 @@ func TestRunInShells(t *testing.T) {
 				})
 				typed(t, terminal, "fg\n")
 				typed(t, terminal, "fine\n")
-				eventually(t, "the command goes on", func() bool { return strings.Contains(i.stdout.String(), c.says) })
-				eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
+				check.Eventually(t, "the command goes on", func() bool { return strings.Contains(i.stdout.String(), c.says) })
+				check.Eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 			})
 		}
 	}
@@ -199,7 +199,7 @@ func TestWatch(t *testing.T) {
 	}
 	repeats := func(out *check.Output, times int, what string) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("%d times %q", times, what), func() bool { return strings.Count(out.String(), what) >= times })
+		check.Eventually(t, fmt.Sprintf("%d times %q", times, what), func() bool { return strings.Count(out.String(), what) >= times })
 	}
 	_, flags := masters(t, 3)
 	for _, args := range [][]string{{"inspect", "n"}, {"list"}, {"clients"}} {

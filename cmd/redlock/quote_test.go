@@ -37,7 +37,7 @@ func TestOthersCannotForge(t *testing.T) {
 		m.HSet("foreign", "\x1b[31mowner\nforged", "1")
 		m.HSet("redlock_sets", "1 2:\x1b[31m,\n"+m.Name(), "x")
 	}
-	eventually(t, "the client has its record at each master", func() bool {
+	check.Eventually(t, "the client has its record at each master", func() bool {
 		all, err := redlockadmin.Of(other).Clients(t.Context())
 		return err == nil && len(all) == 1 && all[0].At == 3
 	})

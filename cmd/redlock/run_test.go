@@ -25,7 +25,7 @@ func TestLookInterrupted(t *testing.T) {
 				m.Delay(500 * time.Millisecond) // each answer comes later than the interrupt
 			}
 			i := command(t, line(args[0], flags, append(args[1:], "--node-timeout=1m")...)...).start()
-			eventually(t, "redlock asks", func() bool { return fleet.Master(0).Commands() > 0 })
+			check.Eventually(t, "redlock asks", func() bool { return fleet.Master(0).Commands() > 0 })
 			i.endsBy(syscall.SIGINT)
 		})
 	}
@@ -49,7 +49,7 @@ func TestRunForwardsSignals(t *testing.T) {
 // ready waits until the command has printed that it is ready.
 func (i *invocation) ready() {
 	i.t.Helper()
-	eventually(i.t, "the command prints ready", func() bool {
+	check.Eventually(i.t, "the command prints ready", func() bool {
 		if i.exited() {
 			i.t.Fatalf("redlock %v ended with %d", i.cmd.Args[1:], i.code())
 		}
@@ -108,7 +108,7 @@ func TestRunLostKillsTheTree(t *testing.T) {
 		script, started = script+` (setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' &) ;`, 3
 	}
 	i := command(t, line("run", flags, "--name", "n", "--lease=6s", "--grace=3s", "--", "sh", "-c", script+` trap 'echo term' TERM; while :; do sleep 0.02; done`)...).start()
-	eventually(t, "all processes run", func() bool { return len(i.pids()) == started })
+	check.Eventually(t, "all processes run", func() bool { return len(i.pids()) == started })
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()
 	i.wantCode(exitLost).wantError("KILL to the command")

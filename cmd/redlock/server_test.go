@@ -90,11 +90,11 @@ func TestRotation(t *testing.T) {
 					flags = append(flags, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem"))
 				}
 				i, in := withStdin(t, command(t, line(subcommand, append(flags, "--masters", strings.Join(urls, ",")), rest...)...))
-				eventually(t, "it has begun", func() bool { return strings.HasSuffix(i.stdout.String(), "\n") })
+				check.Eventually(t, "it has begun", func() bool { return strings.HasSuffix(i.stdout.String(), "\n") })
 
 				rotate("the-next-sesame", 10*time.Minute)
 				if subcommand == "ui" {
-					eventually(t, "the page shows the masters", func() bool {
+					check.Eventually(t, "the page shows the masters", func() bool {
 						answer, err := http.Get(strings.TrimSpace(i.stdout.String()) + "look")
 						if err != nil {
 							return false
@@ -108,7 +108,7 @@ func TestRotation(t *testing.T) {
 				}
 				for k, m := range fleet.Masters() {
 					left := m.TTL("n")
-					eventually(t, fmt.Sprintf("the hold is renewed at master %d", k), func() bool {
+					check.Eventually(t, fmt.Sprintf("the hold is renewed at master %d", k), func() bool {
 						now := m.TTL("n")
 						renewed := now > left
 						left = now
@@ -199,7 +199,7 @@ func TestUnixSockets(t *testing.T) {
 	secrets := []string{"REDLOCK_USERNAME=default", "REDLOCK_PASSWORD=open-sesame"}
 	i, in := withStdin(t, command(t, line("hold", flags, "n")...).env(secrets...))
 	// A majority is enough to hold it, so the third master may have it later.
-	eventually(t, "all three masters have the lock", func() bool {
+	check.Eventually(t, "all three masters have the lock", func() bool {
 		look := command(t, line("inspect", flags, "n")...).env(secrets...).start()
 		look.code()
 		for _, dir := range dirs {

@@ -37,7 +37,7 @@ func first(n int, do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fl
 func taken(key string, options ...redlock.Option) func(*testing.T, *redlocktest.Fleet) {
 	return func(t *testing.T, fleet *redlocktest.Fleet) {
 		take(t, fleet, "nightly", options...)
-		eventually(t, "all masters have it, and know whose it is", func() bool {
+		check.Eventually(t, "all masters have it, and know whose it is", func() bool {
 			return !slices.ContainsFunc(fleet.Masters(), func(m *redlocktest.Master) bool {
 				return m.Holder(key) == "" || !slices.ContainsFunc(m.Keys(), func(key string) bool { return strings.HasPrefix(key, "redlock_client:") })
 			})
@@ -138,7 +138,7 @@ func (s scene) play(t *testing.T, bin string) string {
 		i = start() // a busy machine found out too late who has it
 	}
 	if s.until != "" {
-		eventually(t, "redlock says "+s.until, func() bool {
+		check.Eventually(t, "redlock says "+s.until, func() bool {
 			return i.exited() || slices.ContainsFunc(connected(i.stderr.String()), func(line string) bool { return strings.Contains(line, s.until) })
 		})
 		i.signal(syscall.SIGTERM)

@@ -306,7 +306,7 @@ func TestLookWithShortSettings(t *testing.T) {
 			env := []string{"REDLOCK_MASTERS=" + strings.Join(fleet.URLs(), ","), setting}
 			command(t, "list").env(env...).start().wantCode(exitNo)
 			page := command(t, "ui", "--listen=127.0.0.1:0").env(env...).start()
-			eventually(t, "the page is served", func() bool { return strings.HasSuffix(page.stdout.String(), "\n") })
+			check.Eventually(t, "the page is served", func() bool { return strings.HasSuffix(page.stdout.String(), "\n") })
 			answer, err := http.Post(strings.TrimSpace(page.stdout.String())+"doctor", "", nil)
 			check.OK(t, err)
 			defer answer.Body.Close()

@@ -98,11 +98,7 @@ func TestShutdown(t *testing.T) {
 		defer answer.Body.Close()
 		code <- answer.StatusCode
 	}()
-	for began := time.Now(); fleet.Master(0).Holder("orders:42") == ""; time.Sleep(time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			t.Fatal("the request takes no lock")
-		}
-	}
+	check.Eventually(t, "the request takes its lock", func() bool { return fleet.Master(0).Holder("orders:42") != "" })
 	terminate()
 	check.Equal(t, <-code, http.StatusOK, "the request that was being served got")
 	check.OK(t, <-ended, "run")

@@ -102,14 +102,3 @@ func runID(t *testing.T, m *Master) string {
 	check.OK(t, err)
 	return info["run_id"]
 }
-
-// eventually waits until so returns true, for far longer than that takes.
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	const limit = time.Minute
-	for deadline := time.Now().Add(limit); !so(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
-}

@@ -197,7 +197,7 @@ func TestActs(t *testing.T) {
 				}
 			}
 			check.OK(t, act.end(m))
-			eventually(t, "it has the keys", func() bool { return do(t, m, "DBSIZE") == act.keys })
+			check.Eventually(t, "it has the keys", func() bool { return do(t, m, "DBSIZE") == act.keys })
 			if goesOn := runID(t, m) == id; goesOn != act.goesOn || m.Addr() != address {
 				t.Errorf("the same process: %v at %s, want %v at %s", goesOn, m.Addr(), act.goesOn, address)
 			}

@@ -202,11 +202,7 @@ func wantReset(t *testing.T, who string, err error) {
 // left waits until the wire has that many connections.
 func left(t *testing.T, w *Wire, n int) {
 	t.Helper()
-	for began := time.Now(); len(w.all()) != n; time.Sleep(time.Millisecond) {
-		if time.Since(began) > time.Minute {
-			t.Fatalf("%d connections, want %d", len(w.all()), n)
-		}
-	}
+	check.Eventually(t, fmt.Sprintf("%d connections", n), func() bool { return len(w.all()) == n })
 }
 
 // TestReset: one connection, or all that there are, and no later one.

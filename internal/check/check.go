@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // OK ends the test if err is not nil. what, a format and its arguments, says what it is the error of.
@@ -60,6 +61,18 @@ func AtLeast[T cmp.Ordered](t testing.TB, got, least T, what string, args ...any
 	if got < least {
 		t.Helper()
 		t.Errorf("%s: got %v, want at least %v", fmt.Sprintf(what, args...), got, least)
+	}
+}
+
+// Eventually waits, in real time, until so returns true. Its limit is far longer than anything takes, so only what never
+// happens reaches it.
+func Eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	const limit = time.Minute
+	for deadline := time.Now().Add(limit); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
 	}
 }
 

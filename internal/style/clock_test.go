@@ -24,7 +24,6 @@ var realTime = map[string]string{
 	"examples/asynqlock TestOneProcessSchedules":       "a bound of a minute for what happens each second",
 	"examples/asynqlock TestOneTaskOfACustomerAtATime": "the work under a lock takes a moment",
 	"examples/riverlock TestOneJobOfACustomerAtATime":  "the work under a lock takes a moment",
-	"examples/service TestShutdown":                    "a bound of a minute",
 	"examples/sshtunnel TestLockThroughSSH":            "a bound of a minute",
 	"goredis TestConfig":                               "a bound of a minute",
 	"goredis TestMasterAddedLater":                     "ends a wait that has no other end",
@@ -39,7 +38,6 @@ var realTime = map[string]string{
 	"integration/wire TestCloseBehindASender":          "lets a sender fill what is on its way",
 	"integration/wire TestLose":                        "what is lost takes longer, at least",
 	"integration/wire TestStreamUnderFaults":           "how long faults last, at least",
-	"otel/example TestRun":                             "a bound of a minute",
 }
 
 // clockwork is what looks at the clock, or waits for it.
