@@ -74,25 +74,21 @@ func (c *Client) TryLock(ctx context.Context, name string, options ...Option) (*
 
 // lock implements every variant. The context of a Hold that is bound ends with ctx, too.
 func (c *Client) lock(ctx context.Context, name string, options []Option, wait, bound bool) (*Hold, error) {
-	hold, err := c.take(ctx, name, options, wait, bound)
-	return hold, outward(err)
-}
-
-func (c *Client) take(ctx context.Context, name string, options []Option, wait, bound bool) (*Hold, error) {
 	items, err := c.items(ctx, name, options)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.admit(ctx, items)
 	}
-	if err := c.admit(ctx, items); err != nil {
-		return nil, err
-	}
-	if len(items) == 1 {
+	switch {
+	case err != nil:
+		return nil, outward(err)
+	case len(items) == 1:
 		items[0].req.Wait = wait
-		return items[0].lock(ctx, bound)
+		hold, err := items[0].lock(ctx, bound)
+		return hold, outward(err)
 	}
 	holds, err := take(ctx, items, wait, bound)
 	if err != nil {
-		return nil, err
+		return nil, outward(err)
 	}
 	return holds[0], nil
 }

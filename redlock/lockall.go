@@ -28,29 +28,27 @@ import (
 // Lock makes for each name, in one write.
 // Source: docs/how-it-works.md, "Several names".
 func (c *Client) LockAll(ctx context.Context, names []string, options ...Option) (*Holds, error) {
-	holds, err := c.lockAll(ctx, names, options, true)
-	return holds, outward(err)
+	return c.lockAll(ctx, names, options, true)
 }
 
 // TryLockAll is LockAll without waiting: the error is that of [Client.TryLock] for the first of the
 // names that could not be locked, or matches ErrLost: one of them was lost before all were locked. If several callers
 // try for the same names at the same time, it may be that none of them gets all.
 func (c *Client) TryLockAll(ctx context.Context, names []string, options ...Option) (*Holds, error) {
-	holds, err := c.lockAll(ctx, names, options, false)
-	return holds, outward(err)
+	return c.lockAll(ctx, names, options, false)
 }
 
 func (c *Client) lockAll(ctx context.Context, names []string, options []Option, wait bool) (*Holds, error) {
 	items, err := c.inOrder(ctx, names, options)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = c.admit(ctx, items)
 	}
-	if err := c.admit(ctx, items); err != nil {
-		return nil, err
+	var holds []*Hold
+	if err == nil {
+		holds, err = take(ctx, items, wait, false)
 	}
-	holds, err := take(ctx, items, wait, false)
 	if err != nil {
-		return nil, err
+		return nil, outward(err)
 	}
 	return &Holds{holds, around(ctx, false, nil, holds...)}, nil
 }
