@@ -68,7 +68,7 @@ func (r *recorder) waiting(e redlocktrace.Waiting) {
 func (r *recorder) asked(e redlocktrace.Asked) {
 	c := r.recorded(&e.Call)
 	if c == nil || e.Ask == redlocktrace.AskQueue {
-		return // one follows the other for as long as the call waits
+		return // there is one after the other for as long as the call waits
 	}
 	c.add(e.Time, "redlock.asked", keyTry.Int(e.Try), keyRound.Int(e.Number), keyAsk.String(string(e.Ask)),
 		keyOwner.String(e.Owner), keyMasters.StringSlice(e.Masters))
@@ -84,7 +84,7 @@ func (r *recorder) voted(e redlocktrace.Voted) {
 		c.holder = e.Holder
 		r.linkWaitedFor(c, e.Holder)
 		if c.holders[e.Master] == e.Holder {
-			return // as it said before
+			return // the master said so before
 		}
 		if c.holders == nil {
 			c.holders = map[string]string{}
@@ -126,7 +126,7 @@ func (r *recorder) callDone(e redlocktrace.CallDone) {
 	c := r.calls[id]
 	delete(r.calls, id)
 	r.mu.Unlock()
-	if c == nil { // its beginning was missed
+	if c == nil { // its CallStarted was missed
 		c = &call{story: story{Span: trace.SpanFromContext(context.Background())}}
 	}
 	outcome := string(e.Outcome)

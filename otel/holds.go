@@ -21,7 +21,7 @@ type hold struct {
 	short   bool // it was handed off, with a short lease, and not renewed yet
 }
 
-// endLeaseOver is what redlock.end says of a hold that expired where nothing renews it: that was the caller's wish.
+// endLeaseOver is the redlock.end of a fixed lease that is over, as its caller wanted.
 const endLeaseOver redlocktrace.End = "lease_over"
 
 // holdStarted begins the hold that c has got.
@@ -65,8 +65,8 @@ func (r *recorder) renewed(e redlocktrace.Renewed) {
 	ctx := trace.ContextWithSpan(context.Background(), h.Span)
 	r.metrics.renewal.Record(ctx, e.Took.Seconds(), r.sets.of(pair{keyRenewal, string(e.For)}).record...)
 	r.metrics.renewals.Add(ctx, 1, r.sets.of(pair{keyRenewal, string(e.For)}, pair{keyResult, string(e.Result)}).add...)
-	// The first renewal of a hold that was handed off finds little left, and so does one that somebody
-	// calls for whenever he likes: neither shows that renewals come late.
+	// The first renewal of a hold that was handed off finds little left, and so may one that the program asks for: neither
+	// shows that renewals come late.
 	if e.For == redlocktrace.RenewalWatchdog && !h.short && h.lease > 0 {
 		r.metrics.remaining.Record(ctx, e.Left.Seconds()/h.lease.Seconds(), r.sets.of().record...)
 	}

@@ -37,7 +37,7 @@ type place struct {
 	slot   int
 }
 
-// passed are the last holds of names, no more than mostPassed: of more, the oldest is forgotten.
+// passed has the last hold of each place that ended. Beyond mostPassed places, it forgets the oldest.
 type passed struct {
 	last  map[place]handOver
 	order []place // the keys of last, the oldest first
@@ -76,12 +76,12 @@ func (r *recorder) linkWaitedFor(c *call, owner string) {
 func (r *recorder) linkHandedOff(c *call, e *redlocktrace.Voted) {
 	r.mu.Lock()
 	last, ok := r.passed.last[place{e.Name, e.Kind == redlocktrace.KindPermit, e.Slot}]
-	if h := r.holds[c.holder]; h != nil { // another client has yet to tell that it ended
+	if h := r.holds[c.holder]; h != nil { // its client has yet to report that it ended
 		last, ok = handOver{owner: c.holder, span: h.SpanContext()}, true
 	}
 	r.mu.Unlock()
 	if !ok || last.token >= e.Token || c.holder != "" && c.holder != last.owner || c.passer == last.owner {
-		return // the last: another master has handed it off before
+		return // in the last case, another master has handed it off before
 	}
 	c.passer = last.owner
 	link(c.Span, last.span, linkHandedOffBy)

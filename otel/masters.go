@@ -32,7 +32,7 @@ type master struct {
 	run      string // the process that it was when it was last reached
 }
 
-// state is the one that says most of what the master is good for.
+// state returns the state that matters most for locks.
 func (m *master) state() redlocktrace.State {
 	switch {
 	case m.refused:
@@ -47,7 +47,7 @@ func (m *master) state() redlocktrace.State {
 	return redlocktrace.StateUp
 }
 
-// change takes in what the client tells of the master.
+// change notes what the client says of the master.
 func (m *master) change(e *redlocktrace.MasterChanged) {
 	switch e.State {
 	case redlocktrace.StateUp:
@@ -83,7 +83,7 @@ func (r *recorder) clientChanged(e redlocktrace.ClientChanged) {
 	case redlocktrace.ClientMissed:
 		r.forget(e.Client) // it may have ended unseen
 	case redlocktrace.ClientClosed:
-		r.forget(e.Client) // in case that events were missed
+		r.forget(e.Client) // events may have been missed
 		r.mu.Lock()
 		delete(r.clients, e.Client)
 		r.mu.Unlock()
@@ -113,7 +113,7 @@ func (r *recorder) setsOverlap(e redlocktrace.SetsOverlap) {
 	}
 }
 
-// forget takes the calls and holds of a client out of the counts of those that there are now.
+// forget ends the calls and holds of a client, and no longer counts them.
 func (r *recorder) forget(client string) {
 	var calls []*call
 	var holds []*hold
@@ -143,8 +143,8 @@ func (r *recorder) forget(client string) {
 	}
 }
 
-// observe has the states of masters collected for as long as there are clients: the meter provider
-// keeps a callback, and what it refers to, until it is unregistered.
+// observe makes the meter provider collect the states of masters for as long as there are clients: it keeps a callback, and
+// what that refers to, until the callback is unregistered.
 func (r *recorder) observe() {
 	r.callbacks.Lock() // no other function waits for it
 	defer r.callbacks.Unlock()
@@ -167,8 +167,8 @@ func (r *recorder) observe() {
 	}
 }
 
-// observed tells how many clients see each master in each state. A state that none sees is 0, so that
-// a graph shows when it ended.
+// observed reports how many clients see each master in each state. A state that none sees is 0, so that a graph shows when
+// it ended.
 func (r *recorder) observed(_ context.Context, o metric.Observer) error {
 	seen, overlaps := map[string]map[redlocktrace.State]int64{}, int64(0)
 	r.mu.Lock()
@@ -197,8 +197,8 @@ func (r *recorder) answered(e redlocktrace.Answered) {
 	r.metrics.script.Record(context.Background(), e.Took.Seconds(), o.record...)
 }
 
-// answers are what errors of Redis, Valkey and our scripts begin with. Any other word is one that the master makes
-// up, and each would be a time series.
+// answers are the codes with which errors of Redis, Valkey and our scripts begin. A master could make up any number of
+// others, each of which would be a time series.
 var answers = []string{
 	"ASK", "BUSY", "CLUSTERDOWN", "CROSSSLOT", "DENIED", "ERR", "EXECABORT", "LOADING", "MASTERDOWN", "MISCONF",
 	"MOVED", "NOAUTH", "NOPERM", "NOREPLICAS", "NOSCRIPT", "NOTLOCK", "OOM", "READONLY", "TRYAGAIN", "UNKILLABLE",

@@ -13,8 +13,8 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// recorder makes metrics and spans of what its clients tell. A client tells of one thing after the
-// other, so what belongs to one client needs no mutex; the maps are shared by all clients.
+// recorder makes metrics and spans of the events of its clients. Those of one client come one after the other, so what
+// belongs to one client needs no mutex; all clients share the maps.
 type recorder struct {
 	cfg     Config
 	tracer  trace.Tracer
@@ -22,7 +22,7 @@ type recorder struct {
 	metrics *instruments
 	sets    *sets
 
-	mu      sync.Mutex // of what follows; no function of the SDK is called with it held
+	mu      sync.Mutex // guards what follows; while it is held, no function of the SDK is called
 	calls   map[callID]*call
 	holds   map[string]*hold // by their owners
 	passed  passed

@@ -19,8 +19,7 @@ type options struct {
 	record []metric.RecordOption
 }
 
-// sets keeps what was made of attributes, since metrics have few different ones and making them costs
-// more than recording a value.
+// sets keeps the options for attributes: there are few different ones, and to make one costs more than to record a value.
 type sets struct {
 	always []attribute.KeyValue
 
@@ -28,7 +27,7 @@ type sets struct {
 	made map[[4]pair]options
 }
 
-// most is how many are kept. There are only more if Config.Label has no bound.
+// most bounds how many are kept. Only a Config.Label without a bound makes more.
 const most = 4096
 
 func newSets(always []attribute.KeyValue) *sets {

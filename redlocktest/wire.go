@@ -10,8 +10,8 @@ import (
 	"example.com/redlock/internal/link"
 )
 
-// A Wire is the network between one client and a master, beside the one that all clients of the master
-// share ([Master.Cut], [Master.Delay]). What is done to both adds up.
+// A Wire is the network between one client and a master. What is done to it adds to what is done to the network that all
+// clients of the master share ([Master.Cut], [Master.Delay]).
 type Wire struct {
 	master  *Master
 	network network // guarded by master.mu

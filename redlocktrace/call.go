@@ -35,10 +35,9 @@ type CallStarted struct {
 
 // Waiting says that a call waits, and at which place.
 //
-// To show a user the place in line: it is Ahead+1, behind who has the lock, and Err says who that is.
-// Callers of the same client that wait for the name share one place, so Ahead is -1 for a caller that has
-// some before it until its turn comes. The place is as old as the last round, up to 0.4 s and up to 3.2 s
-// far from the head of the queue.
+// The place in line, as a user counts it, is Ahead+1, behind the holder, which Err names. Callers of the same client that
+// wait for the name share one place, so Ahead is -1 for a caller that has others of its client before it. The place is as
+// old as the last round: up to 0.4 s, or 3.2 s far from the head of the queue.
 type Waiting struct {
 	Call
 	Time   time.Time
@@ -47,8 +46,8 @@ type Waiting struct {
 	Err    error // what it waits for: ErrTaken or ErrNoQuorum, as in the error of a wait that is cut short
 }
 
-// Round says which round an event is about: which command to all masters. Each try has an owner of its own.
-// Tries, rounds and raises count from 1 in their call.
+// Round says which round an event is about: one command to all masters. Each try has an owner of its own. Tries and rounds
+// count from 1 in their call.
 type Round struct {
 	Try    int
 	Number int
@@ -73,12 +72,12 @@ type Asked struct {
 	Owner   string    // as the masters know the try
 	Masters []string  // that are asked; must not be changed
 	Entered []string  // where the release that goes before it enters it into the queue instead; must not be changed
-	Since   time.Time // when the call began to wait, by the masters' clocks: who has less comes first; zero: it does not wait
+	Since   time.Time // when the call began to wait, by the masters' clocks: the earliest comes first; zero: it does not wait
 	Token   int64     // of AskRaise: the number to raise the fencing counters to
 }
 
-// Voted is a master's answer to a round, or why there is none; or a hand-off that has arrived: the release
-// of another owner has passed the lock on, which answers the round that it names.
+// Voted is a master's answer to a round, or why there is none; or a hand-off that has arrived: the release of another owner
+// passed the lock on, and this answers the round that the hand-off names.
 type Voted struct {
 	Call
 	Round

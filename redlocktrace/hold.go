@@ -54,8 +54,7 @@ type HoldEnded struct {
 // Released is what came of the release that follows the end of a hold: a majority of the masters is
 // known to be free, or all have answered, or their time is up.
 //
-// Each master passes the lock to the first in its queue, and does not say to whom. The caller that
-// gets it is told of it by its own Voted.
+// Each master passes the lock to the first in its queue, and does not say to whom. That caller's own Voted says so.
 type Released struct {
 	Hold
 	Time time.Time
@@ -73,7 +72,7 @@ const (
 	WhyWanted  Why = "wanted"  // somebody else wants it, or a reader of this client
 	WhyOver    Why = "over"    // it was kept for Config.Keep, or until its validity ended
 	WhySpent   Why = "spent"   // the next call needs a longer lease, or another fencing token, than is left
-	WhyDoubted Why = "doubted" // a master may have forgotten it, or the client may not hear who wants it
+	WhyDoubted Why = "doubted" // a master may have forgotten it, or the client may not hear that another wants it
 	WhyClosed  Why = "closed"  // the client is closed
 )
 

@@ -28,7 +28,7 @@ type SetsOverlap struct {
 	Err    error  // a ConflictError; nil: it is over
 }
 
-// MasterChanged is a change of what a master is good for. It is told when the log is.
+// MasterChanged is a change of what a master can do. The log has it at the same time.
 type MasterChanged struct {
 	Client string // see ClientChanged
 	Time   time.Time
@@ -37,7 +37,7 @@ type MasterChanged struct {
 	RunID  string        // of StateUp: the process
 	Guard  time.Duration // of StateUp and StateGuarded: how long it grants no holds yet
 	Ahead  time.Duration // of StateUnsteady: how far its clock ran ahead
-	Err    error         // why it is no good: of StateDown, StateRefused, StateGuarded and StateUnsteady
+	Err    error         // why its votes do not count: of StateDown, StateRefused, StateGuarded and StateUnsteady
 }
 
 // State is where a master stands.

@@ -44,9 +44,9 @@
 // returned: its Time is when it happened.
 //
 // A slow function delays no lock, but events wait for it in memory, so it must not block. There is room
-// for some hundred locks; further events are dropped, but for those about masters and sets, and ClientChanged
-// says how many. Close returns once all events are told, but waits no longer than half a second, or a
-// NodeTimeout if that is longer. Nothing is told after it. A function may call the client, except for Close.
+// for some hundred locks; further events are dropped, except those about masters and sets, and ClientChanged
+// says how many. Close returns once the functions have had all events, but waits no longer than half a second, or a
+// NodeTimeout if that is longer; there are no events after it. A function may call the client, except for Close.
 // A panic in a function ends the program.
 //
 // With all functions set, a Lock and an Unlock on five masters are some twenty events, which cost about
@@ -86,11 +86,11 @@ type Trace struct {
 
 	// Renewed: a renewal has been confirmed by a majority, or not.
 	Renewed func(Renewed)
-	// HoldEnded: the lock was given back or lost. It is told before the release is sent.
+	// HoldEnded: the lock was given back or lost. It comes before the release is sent.
 	HoldEnded func(HoldEnded)
-	// Released: the release that follows the end of a hold was confirmed, or not. It is told once for
-	// each hold; if the client kept the lock, first of that, and again when it gives the lock back. A lock
-	// that is taken over instead is told by a CallDone without rounds.
+	// Released: the release that follows the end of a hold was confirmed, or not. It comes once for each
+	// hold; or, if the client kept the lock, at once, and again when it gives the lock back. If a call takes the
+	// kept lock over instead, that is a CallDone without rounds.
 	Released func(Released)
 
 	// MasterChanged: a master is up, down, refused, …

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttr has the kernel kill the command if redlock dies without ending it, by KILL or a crash.
-// That kills the command itself, but not what it started.
+// childAttr makes the kernel kill the command if redlock dies without ending it, by KILL or a crash. What the command
+// started lives on.
 func childAttr(own bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: own, Pdeathsig: syscall.SIGKILL}
 }

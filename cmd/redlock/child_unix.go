@@ -35,8 +35,8 @@ type child struct {
 	own    bool        // it leads a process group of its own
 	halted atomic.Bool // something has stopped it
 
-	// What ran below this process already, on Linux, by [process.born]: a shell script may start a helper before it
-	// becomes redlock (exec). That is no part of the command, unlike what a helper starts later and leaves behind.
+	// What already ran below this process on Linux, by [process.born]: a shell script may start a helper before it becomes
+	// redlock (exec). The helper is no part of the command; what it starts later and leaves behind is.
 	helpers map[string]bool
 }
 
@@ -76,8 +76,8 @@ func exitCode(ws unix.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
-// haltOnBSD returns what the status of a command means on macOS and the BSDs: whether it lives, and is stopped then.
-// x/sys takes a STOP there for a continuation.
+// haltOnBSD returns whether a command with that status lives on macOS and the BSDs, and whether it is stopped. x/sys takes
+// a STOP for a continuation there.
 func haltOnBSD(status uint32) (lives, halted bool) {
 	const cont = 19 // SIGCONT on all of them
 	switch {
@@ -236,6 +236,6 @@ func shell(script string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: path, Args: []string{"sh", "-c", script}}, err
 }
 
-// ignoreBackgroundRead has the system fail a read from the terminal by a process in the background,
-// instead of stopping the process: nobody would renew the hold then.
+// ignoreBackgroundRead makes a read from the terminal fail in the background. Otherwise the system would stop redlock, and
+// nobody would renew the hold.
 func ignoreBackgroundRead() { signal.Ignore(unix.SIGTTIN) }

@@ -71,7 +71,7 @@ type demo struct {
 	fleet  *redlocktest.Fleet
 	a, b   *redlock.Client
 	start  time.Time
-	holder *guest   // who holds the lock, as far as the story is told; nil: nobody
+	holder *guest   // of the lock, as far as the story is told; nil: nobody
 	claims []string // as they are printed
 	failed bool     // one of them did not hold
 	record *record

@@ -7,8 +7,7 @@
 //	redlock unlock --force nightly
 //	redlock demo
 //
-// The help texts are the manual: redlock --help, redlock run --help. manual.tmpl has what is in them beside
-// the flags.
+// The help texts are the manual: redlock --help, redlock run --help. manual.tmpl has all of them but the flags.
 //
 // # Where things are
 //

@@ -70,8 +70,8 @@ func untilTold(hold held, stdin *os.File, signals <-chan os.Signal, log *slog.Lo
 	return stay(hold, signals, closed, log) // where the hold has ended, Unlock says why
 }
 
-// isNull reports whether file is the null device. It is always at its end, so this end says nothing:
-// it is what a script's background jobs, cron and services have for stdin.
+// isNull reports whether file is the null device, which background jobs of a script, cron and services have for stdin. It
+// is always at its end, so that end means nothing.
 //
 // Before main, the Go runtime opens it in place of a stdin that is closed, for reading and writing, as Python's
 // subprocess.DEVNULL does. So the two cannot be told apart.
@@ -96,7 +96,7 @@ type heldLock struct {
 	Slot  *int   `json:"slot,omitempty"` // of a permit
 }
 
-// print says what is held, in one write: whoever reads the first line can read them all.
+// print says what is held, in one write: a reader of the first line can read them all.
 func (h *holdCmd) print(out io.Writer, holds []*redlock.Hold) error {
 	var all heldReport
 	var text bytes.Buffer

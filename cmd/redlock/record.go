@@ -12,8 +12,8 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// record is the history of the demo, which --html draws. Both clients of the demo write to it, and if the
-// story broke off, B's may still do when it is drawn.
+// record is the history of the demo, which --html draws. Both clients of the demo write to it. If the story broke off, that
+// of B may still do so while the history is drawn.
 type record struct {
 	begun time.Time
 
@@ -54,14 +54,14 @@ func (r *record) add(e history.Event) (number int) {
 	return number
 }
 
-// guest is a hold of the demo, and what the record calls it.
+// guest is a hold of the demo, with its number in the record.
 type guest struct {
 	*redlock.Hold
 	who    string
 	number int
 }
 
-// lock has the client of who lock the name of the demo.
+// lock locks the name of the demo for who, with that one's client.
 func (r *record) lock(ctx context.Context, client *redlock.Client, who string) (*guest, error) {
 	call := r.add(history.Event{What: history.Called, Who: who, Do: history.Lock, Names: []string{demoName}})
 	hold, err := client.Lock(ctx, demoName)
@@ -90,7 +90,8 @@ func (r *record) returned(who string, call int, err error) error {
 	return err
 }
 
-// visits returns who has had the lock so far, in order, and how many had it at once at most, as far as they knew.
+// visits returns the holders of the lock so far, in order, and how many at most had it at the same time, as far as they
+// knew.
 func (r *record) visits() (who []string, most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

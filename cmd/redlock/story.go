@@ -52,10 +52,10 @@ type outcome struct {
 	got time.Time
 }
 
-// contend has B wait for the lock.
+// contend makes B wait for the lock.
 //
-// Goroutines: one. It ends when Lock returns, at the latest with ctx. Nobody has to wait for it, since
-// the channel has room for its outcome.
+// Goroutines: one. It ends when Lock returns, at the latest with ctx. Nobody has to wait for it, since the channel has
+// room for its outcome.
 func (d *demo) contend(ctx context.Context) <-chan outcome {
 	next := make(chan outcome, 1)
 	asked := time.Now()
@@ -122,7 +122,7 @@ func (d *demo) majorityDies(ctx context.Context, hold *guest) error {
 
 // handOver ends A's hold, after which B gets the lock.
 func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) error {
-	// By then m3, which was away, has been asked by B as well.
+	// By then B has also asked m3, which was away.
 	if _, err := d.follow(ctx, hold, func(s seen) bool { return s.took > demoLease/6 }); err != nil {
 		return err
 	}

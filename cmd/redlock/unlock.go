@@ -45,7 +45,7 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	ctx, cancel := context.WithTimeout(ended, lookLimit)
 	defer cancel()
 	admin := redlockadmin.Of(client)
-	freed, whose := false, "" // for whoever has to tell them
+	freed, whose := false, "" // so that the user can tell the holder
 	if u.Permits {
 		if seen, err := admin.InspectSemaphore(ctx, name); err == nil {
 			whose = u.holders(seen.Slots)
@@ -80,7 +80,7 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	return err
 }
 
-// holders tells who has the slots that are to be freed.
+// holders says who has the slots that are to be freed.
 func (u *unlockCmd) holders(slots []redlockadmin.Slot) string {
 	if u.Slot != nil {
 		slots = slices.DeleteFunc(slots, func(s redlockadmin.Slot) bool { return s.Number != *u.Slot })

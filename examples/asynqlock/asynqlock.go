@@ -22,15 +22,15 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// refused is why a task was not begun. What a handler returns of its own locks is another matter.
+// refused is why a task was not begun. Errors of the handler's own locks are not among these.
 type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
-// Exclusive has one task of a key be processed at a time, and those of the key "" without a lock. It does not
-// wait, since a task that waits takes the place of one that could go on: the task comes again after about
-// [RetryDelay]. The context of the handler ends when the lock is lost, too. What it writes should carry redlock.Token(ctx): asynq, too, gives a task
-// to another server when it believes that the first one is dead.
+// Exclusive makes servers process one task of a key at a time, and those of the key "" without a lock. It does not wait,
+// since a task that waits takes the place of one that could go on: the task comes again after about [RetryDelay]. The
+// context of the handler also ends when the lock is lost. What it writes should carry redlock.Token(ctx), since asynq, too,
+// gives a task to another server when it believes that the first one is dead.
 func Exclusive(client *redlock.Client, key func(*asynq.Task) string) asynq.MiddlewareFunc {
 	return func(next asynq.Handler) asynq.Handler {
 		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) (err error) {
@@ -57,8 +57,8 @@ func Exclusive(client *redlock.Client, key func(*asynq.Task) string) asynq.Middl
 	}
 }
 
-// IsFailure is for [asynq.Config]: a task that was not begun, since its lock was taken or no majority of the masters could
-// be reached, has not failed. asynq asks only where retries are left: so give tasks some.
+// IsFailure is for [asynq.Config]: a task has not failed if it was not begun, since its lock was taken or no majority of the
+// masters could be reached. asynq only asks if retries are left, so allow some.
 func IsFailure(err error) bool { return !errors.As(err, new(refused)) }
 
 // RetryDelay is for [asynq.Config]: a task whose lock was taken comes again after a second, on average.

@@ -20,14 +20,14 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// Locker has each run of a job happen in one process: in whichever locks the job's name first. The others
-// skip it. A job that runs is not told when the lock is lost, since gocron has no way to: one that must not overlap
-// checks a fencing token of its own, or is locked by the job itself, with Client.Do.
+// Locker makes each run of a job happen in one process: the one that locks the job's name first. The others skip it. gocron
+// has no way to tell a job that its lock is lost. So a job that must not overlap checks a fencing token of its own, or takes
+// a lock itself, with Client.Do.
 type Locker struct {
 	*redlock.Client
 
-	// AtLeast is how long the lock is kept where the job takes less. It is longer than the starts of the job differ
-	// between processes, and shorter than its interval: otherwise another process runs a quick job again.
+	// AtLeast is how long the lock is kept at least, or another process would run a quick job again. It must be longer than
+	// the starts of the job differ between processes, and shorter than its interval.
 	AtLeast time.Duration
 }
 
@@ -39,11 +39,11 @@ func (l Locker) Lock(ctx context.Context, key string) (gocron.Lock, error) {
 
 type lock struct {
 	*redlock.Hold
-	until time.Time // it is kept
+	until time.Time // when it may be unlocked
 }
 
-// Unlock implements gocron.Lock. It does not wait; closing the client unlocks as well. gocron drops its error, so it is
-// the log that says that another process may have run the same job.
+// Unlock implements gocron.Lock. It does not wait; closing the client unlocks as well. gocron drops its error, so the log
+// says that another process may have run the same job.
 func (l lock) Unlock(ctx context.Context) error {
 	time.AfterFunc(time.Until(l.until), func() {
 		if err := l.Hold.Unlock(context.WithoutCancel(ctx)); errors.Is(err, redlock.ErrLost) {
@@ -53,7 +53,7 @@ func (l lock) Unlock(ctx context.Context) error {
 	return nil
 }
 
-// Elector has all jobs run in the process that leads.
+// Elector makes all jobs run in the process that leads.
 type Elector struct {
 	leads  atomic.Bool
 	failed atomic.Pointer[error] // why it does not campaign
@@ -62,9 +62,9 @@ type Elector struct {
 // errFollows is why a process that does not lead skips a run.
 var errFollows = errors.New("another process leads")
 
-// Campaign wants to lead, until ctx ends. Once it ends, another process leads, and starts jobs that may still run here.
-// So first call Shutdown of the scheduler, which waits for jobs for gocron.WithStopTimeout, 10 s by default; if it returns
-// an error, end the process instead.
+// Campaign campaigns until ctx ends. Then another process leads, and starts jobs that may still run here. So call Shutdown
+// of the scheduler first, which waits for jobs for gocron.WithStopTimeout, 10 s by default; if it returns an error, end the
+// process instead.
 func Campaign(ctx context.Context, client *redlock.Client, name string) *Elector {
 	e := new(Elector)
 	// Goroutines: one, which ends with ctx.

@@ -20,10 +20,10 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// Exclusive has one job of a key be worked at a time. It does not wait, since a job that waits takes the
-// place of one that could go on: the job is snoozed for a second, on average, which uses up no attempt. The
-// worker's context ends when the lock is lost, too. What it writes should carry redlock.Token(ctx): River,
-// too, gives a job to another client when it believes that the first one is dead.
+// Exclusive makes clients work one job of a key at a time. It does not wait, since a job that waits takes the place of one
+// that could go on: it snoozes the job for a second, on average, which uses up no attempt. The worker's context also ends
+// when the lock is lost. What it writes should carry redlock.Token(ctx), since River, too, gives a job to another client
+// when it believes that the first one is dead.
 type Exclusive struct {
 	river.MiddlewareDefaults
 	Client *redlock.Client

@@ -108,7 +108,7 @@ func prefix(name string) string {
 	return before
 }
 
-// work has a few callers that want the same names.
+// work runs a few callers that want the same names.
 func work(ctx context.Context, client *redlock.Client) {
 	var callers sync.WaitGroup
 	for i := range 4 {
