@@ -132,26 +132,6 @@ func TestCutLockAll(t *testing.T) {
 	}
 }
 
-// What is lost while another name is waited for is taken again, before those after it.
-func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
-	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		other := open(t, fleet, redlock.Config{})
-		b := lock(t, t.Context(), other, "b")
-		got := taking(t, c, []string{"a", "b"})
-		time.Sleep(time.Second)
-		seize(fleet, 0, 3) // for a minute; noticed by the next renewal
-		time.Sleep(renewEvery)
-		unlock(t, b)
-		time.Sleep(time.Second)
-		expectFree(t, fleet, "b") // it is not kept while a is waited for
-		if holds := <-got; holds != nil {
-			expect(t, "Err", holds.Context().Err())
-			check.AtLeast(t, time.Since(b.Until()), 30*time.Second, "as long as a was taken: after b was free, LockAll took")
-			expect(t, "Unlock", holds.Unlock(t.Context()))
-		}
-	})(t)
-}
-
 // A wait uses up neither a fixed lease nor MaxHold of the names before the one that is waited for, be it long or one of
 // several: LockAll does not start over, behind all others.
 func TestLockAllWaitsLongerThanItHolds(t *testing.T) {

@@ -96,46 +96,6 @@ func expectHolds(t *testing.T, when string, all []*waiting, want ...int) {
 	}
 }
 
-// Readers and writers are served in the order of their calls, and readers who wait one behind the
-// other at the same time.
-func TestReadersAndWritersAreServedInOrder(t *testing.T) {
-	for _, many := range []int{1, 2, 3} {
-		t.Run(fmt.Sprintf("clients=%d", many), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-			clients := []*redlock.Client{c}
-			for range many - 1 {
-				clients = append(clients, open(t, fleet, redlock.Config{}))
-			}
-			first := lock(t, t.Context(), c, "a")
-			var all []*waiting
-			for i, read := range []bool{true, true, false, false, true, true, true, false} {
-				if c := clients[i%many]; read {
-					all = append(all, locking(t, c, "a", redlock.Shared()))
-				} else {
-					all = append(all, locking(t, c, "a"))
-				}
-				rest(10 * time.Millisecond)
-			}
-			rest(time.Second)
-			expectHolds(t, "beside the first", all)
-			unlock(t, first)
-			var before []int
-			for _, batch := range [][]int{{0, 1}, {2}, {3}, {4, 5, 6}, {7}} {
-				rest(100 * time.Millisecond)
-				expectHolds(t, "in turn", all, append(before, batch...)...)
-				for _, i := range batch {
-					if all[i].hold == nil {
-						t.FailNow()
-					}
-					expectHolds(t, "before the last of a batch unlocked", all, append(before, batch...)...)
-					unlock(t, all[i].hold)
-				}
-				before = append(before, batch...)
-			}
-			expectFree(t, fleet, "a")
-		}))
-	}
-}
-
 // All readers at the head of the queue are let in by one release, with one message each.
 func TestReadersAreLetInAtOnce(t *testing.T) {
 	for phase := range 10 { // of the grid on which pauses end
