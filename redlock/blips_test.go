@@ -14,8 +14,8 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestBlips: callers that wait for as long as it takes have all had another turn soon after connections to masters
-// broke, however many at once, as by ACL LOAD or a switch that restarts, or after masters hung or were cut off.
+// TestBlips: soon after connections broke, however many at once, or masters hung or were cut off, each caller that waits
+// without a deadline has had another turn.
 func TestBlips(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {

@@ -15,8 +15,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// What every hold does, whatever its kind and wherever its masters are. What is special about a kind
-// is in a file of its own.
+// What every hold does, whatever its kind and its masters. What one kind alone does is in a file of its own.
 
 // face is how a user takes "a" for holds of one kind.
 type face struct {
@@ -55,7 +54,7 @@ func (f face) force(ctx context.Context) (bool, error) {
 	return redlockadmin.Of(f.Client).ForceUnlock(ctx, f.name)
 }
 
-// wait and beside are take and try of what nobody has beside such a hold.
+// wait and beside take and try what excludes such a hold: of a reader's, the writer's lock.
 func (f face) wait(ctx context.Context) (*redlock.Hold, error)   { return f.alone().take(ctx) }
 func (f face) beside(ctx context.Context) (*redlock.Hold, error) { return f.alone().try(ctx) }
 
@@ -96,7 +95,7 @@ func (p *setting) taken(t *testing.T) *redlock.Hold {
 	return got(t, "take by the other", p.other.take, t.Context())
 }
 
-// expectFree wants the masters to have nothing of "a", which the other calls as they do.
+// expectFree checks that the masters have nothing of "a". The other's name for it has no prefix to add.
 func (p *setting) expectFree(t *testing.T) {
 	t.Helper()
 	for _, fleet := range p.fleets {
@@ -104,7 +103,7 @@ func (p *setting) expectFree(t *testing.T) {
 	}
 }
 
-// expectOwn wants an error that says nothing of the masters.
+// expectOwn checks that a call failed before it asked the masters.
 func expectOwn(t *testing.T, call string, err error) {
 	t.Helper()
 	_, asked := errors.AsType[*redlock.MajorityError](err)
@@ -266,9 +265,7 @@ var cases = map[string]func(*testing.T, *setting){
 		start := time.Now()
 		hold := p.take(t)
 		for _, want := range []bool{true, false} {
-			freed, err := p.other.force(t.Context())
-			expect(t, "force", err)
-			check.Equal(t, freed, want, "force")
+			check.Equal(t, must(p.other.force(t.Context()))(t, "force"), want, "force")
 			p.expectFree(t)
 		}
 		next := p.taken(t)
@@ -581,7 +578,7 @@ var cases = map[string]func(*testing.T, *setting){
 	},
 }
 
-// TestCases: locks, readers and permits all do what each of the cases says.
+// TestCases: locks, readers and permits do what each case says.
 func TestCases(t *testing.T) {
 	for kind := range kinds {
 		for name, test := range cases {

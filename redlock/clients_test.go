@@ -20,7 +20,7 @@ import (
 
 const recordPrefix = "redlock_client:{"
 
-// expectRecords wants so many masters to have the record of c.
+// expectRecords checks how many masters have the record of c.
 func expectRecords(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, want int) {
 	t.Helper()
 	n := 0
@@ -32,8 +32,7 @@ func expectRecords(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, wa
 	check.Equal(t, n, want, "masters that have the record")
 }
 
-// TestClientRecord: a client that began a second ago is known by name, with all that it says of itself,
-// for as long as it lives and is connected, and is forgotten when it is closed.
+// TestClientRecord: a client is known, with all that it says of itself, from its first lock until it is closed.
 func TestClientRecord(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		orders, _ := member(t, fleet, "orders-api", 0, 1, 2)
@@ -82,7 +81,7 @@ func TestClientRecord(t *testing.T) {
 	})(t)
 }
 
-// TestRecordOfTheDead: the record of a client that is gone without a word lasts a minute.
+// TestRecordOfTheDead: the record of a client that died lasts a minute.
 func TestRecordOfTheDead(t *testing.T) {
 	bubble(1, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		use(t, c, "used")
@@ -110,7 +109,7 @@ func TestNoRecord(t *testing.T) {
 	})(t)
 }
 
-// TestBriefHoldersAreNotLookedUp: callers who wait ask for nobody who has the lock for a moment only.
+// TestBriefHoldersAreNotLookedUp: a waiter does not look up a holder that has the lock for a moment only.
 func TestBriefHoldersAreNotLookedUp(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		var waiters sync.WaitGroup
@@ -128,8 +127,8 @@ func TestBriefHoldersAreNotLookedUp(t *testing.T) {
 	})(t)
 }
 
-// TestNamesHoldNobodyUp: a try that failed waits 50 ms for the holder's name, and not once its context has
-// ended. With masters that are farther away, the next try knows it.
+// TestNamesHoldNobodyUp: a try that failed waits 50 ms at most for the holder's name, and no longer than its context. If
+// the masters are farther away, the next try knows the name.
 func TestNamesHoldNobodyUp(t *testing.T) {
 	const trip = 200 * time.Millisecond
 	for name, tt := range map[string]struct {
@@ -186,7 +185,7 @@ func TestOperatorsWaitForNames(t *testing.T) {
 	}
 }
 
-// TestNamesCostLittleLong: a client is looked up once, and what is not found is not asked for at once again.
+// TestNamesCostLittleLong: a client is looked up once, and one that is not found not again for a while.
 func TestNamesCostLittleLong(t *testing.T) {
 	for hidden, lookUps := range map[bool]int64{false: 1, true: 13} { // in a minute: every 5 s where nothing is found
 		t.Run(fmt.Sprint("hidden ", hidden), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -204,8 +203,8 @@ func TestNamesCostLittleLong(t *testing.T) {
 	}
 }
 
-// TestClientsOfAMinority: a client that a minority knows is told, by the name of its program unless it has another,
-// and a minority that does not answer is no error.
+// TestClientsOfAMinority: Clients returns a client that only a minority knows. Its default name is that of its program. A
+// minority that does not answer is no error.
 func TestClientsOfAMinority(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		use(t, c, "used")

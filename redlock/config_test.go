@@ -85,8 +85,8 @@ func TestPools(t *testing.T) {
 	})(t)
 }
 
-// TestASecondCloseDoesNothing: a Close beside another one leaves it what it needs to give back the holds: connections can
-// still be made.
+// TestASecondCloseDoesNothing: a second Close does not keep the first, which is not over, from connecting again to give
+// back the holds.
 func TestASecondCloseDoesNothing(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		c := open(t, fleet, redlock.Config{
@@ -110,7 +110,7 @@ func TestASecondCloseDoesNothing(t *testing.T) {
 	})(t)
 }
 
-// What a Config says nothing of follows from the rest, and what is just enough is accepted.
+// Defaults follow from the fields that are set, and the smallest values that work are accepted.
 func TestDefaults(t *testing.T) {
 	const hour, ms = time.Hour, time.Millisecond
 	for _, tt := range []struct {
@@ -138,7 +138,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Bad arguments are refused at once, and the masters hear nothing of them.
+// Bad arguments are refused before the masters are asked.
 func TestArgumentsAreChecked(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		ctx, long := t.Context(), strings.Repeat("x", 1024)
@@ -176,7 +176,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		unlock(t, lock(t, ctx, c, "my:redlock_fence:{a}"))
 		unlock(t, acquire(t, c, "a", 1000))
 
-		// A prefix takes of what a name may have.
+		// The prefix counts towards the length of a name.
 		c = open(t, fleet, redlock.Config{Prefix: "orders:"})
 		unlock(t, lock(t, ctx, c, long[:1017]))
 		for name, why := range map[string]string{
@@ -222,7 +222,7 @@ func TestConfigurationPage(t *testing.T) {
 	}
 }
 
-// TestErrorsPage: docs/guide.md has each error that errors.Is finds, and says in one row what to do at it.
+// TestErrorsPage: docs/guide.md has a row for each error that errors.Is finds.
 func TestErrorsPage(t *testing.T) {
 	_, table, _ := strings.Cut(check.File(t, "../docs/guide.md"), "\n## Errors\n")
 	table, _, _ = strings.Cut(table, "\n## ")

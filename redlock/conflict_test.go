@@ -26,11 +26,11 @@ const (
 	conflictFound = "other clients use the masters in a way that conflicts"
 	conflictOver  = "the conflict with other clients is over"
 
-	// forgotten is how long the terms of a client that is closed stay, and a beat.
+	// forgotten is when the others know that a client has closed: a record's life and a beat later.
 	forgotten = 80 * time.Second
 )
 
-// member is a client that is called name, of the masters at places in fleet, and its log.
+// member returns a client of the masters at places in fleet, and its log.
 func member(t *testing.T, fleet *redlocktest.Fleet, name string, places ...int) (*redlock.Client, *lines) {
 	t.Helper()
 	return joins(t, fleet, redlock.Config{Name: name}, places...)
@@ -50,7 +50,7 @@ func joins(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config, places ..
 	return open(t, fleet, cfg), log
 }
 
-// naming returns the settings of a client that has addresses for its masters: name, which %d is the number in.
+// naming returns the settings of a client that knows its masters by addresses: name, with the number of the master as %d.
 func naming(fleet *redlocktest.Fleet, name string, places ...int) redlock.Config {
 	var cfg redlock.Config
 	leads := make(map[string]int)
@@ -62,7 +62,7 @@ func naming(fleet *redlocktest.Fleet, name string, places ...int) redlock.Config
 	return cfg
 }
 
-// alone are the options by which one caller at a time has a name.
+// alone are the options of holds that exclude each other.
 var alone = map[string][]redlock.Option{"lock": nil, "permit": {redlock.Permits(1)}}
 
 // ready is Ready without waiting.
@@ -101,12 +101,12 @@ func ofSets(name, now, next string) process {
 	}
 }
 
-// TestWhoComesSecond: a process whose masters, leases or lists of sets do not go together with those of others
-// that are established takes no lock, whatever its name, and is not ready, and says by whom. Those take locks and
-// are ready as before, and do not notice. When they have gone, the second takes locks.
+// TestWhoComesSecond: a process whose masters, leases or lists of sets conflict with those of established ones takes no
+// lock of any name, is not ready, and says which client is in its way. The established ones notice nothing. When they
+// have gone, the second takes locks.
 //
-// Of lists of sets, none may be in common: so a late process that was started with the old sets is refused, and
-// a second operator who moves names elsewhere.
+// Two lists of sets conflict if they have no list in common: as those of a process that was started late with the old
+// sets, or of a second operator who moves names elsewhere.
 func TestWhoComesSecond(t *testing.T) {
 	t.Parallel()
 	three := []int{0, 1, 2}
@@ -194,7 +194,7 @@ func TestWhoComesSecond(t *testing.T) {
 	}
 }
 
-// TestOnlookers: a client that takes no lock harms nobody, whatever its masters are, and writes nothing.
+// TestOnlookers: a client that takes no lock writes nothing and conflicts with nobody, whatever its masters are.
 func TestOnlookers(t *testing.T) {
 	masters(5, func(t *testing.T, fleet *redlocktest.Fleet) {
 		look := func(places ...int) {
@@ -221,7 +221,7 @@ func TestOnlookers(t *testing.T) {
 	})(t)
 }
 
-// A refusal names a client that has the other terms, whichever of several a master names at the time.
+// A refusal names a client whose terms conflict, also when the masters name another of several.
 func TestEachRefusalNamesAClient(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		for range 4 {
@@ -242,10 +242,9 @@ func TestEachRefusalNamesAClient(t *testing.T) {
 	})(t)
 }
 
-// TestCostOfAFirstLock: before its first lock a client publishes its terms and looks how others use the masters, in
-// one round trip, and in one more if others have other terms; later locks take one. A master that hangs costs that
-// 100 ms once. So it does before its next lock where it meets a master that was down before, and waits for none that
-// still is: it was established all the time.
+// TestCostOfAFirstLock: before its first lock, a client publishes its terms and reads those of others: in one round trip,
+// and one more if others have other terms. A master that hangs costs 100 ms, once. A client does the same before its next
+// lock after it has met a master that was down, and does not wait for one that still is.
 func TestCostOfAFirstLock(t *testing.T) {
 	t.Parallel()
 	const trip = 10 * time.Millisecond
@@ -281,8 +280,7 @@ func TestCostOfAFirstLock(t *testing.T) {
 			each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(trip / 2) })
 			for i, most := range []time.Duration{tt.first, trip, trip} {
 				start := time.Now()
-				hold, err := c.TryLock(t.Context(), "a")
-				expect(t, "TryLock", err)
+				hold := must(c.TryLock(t.Context(), "a"))(t, "TryLock")
 				check.AtMost(t, time.Since(start), most, "lock %d took", i)
 				unlock(t, hold)
 			}
@@ -293,7 +291,7 @@ func TestCostOfAFirstLock(t *testing.T) {
 	}
 }
 
-// TestFirstTermsNameAllMasters: clients that start while a master is slow to connect wait for that, so all publish the
+// TestFirstTermsNameAllMasters: clients that start while a master is slow to connect wait for it, so that all publish the
 // same terms, which name all masters, in one script call each.
 func TestFirstTermsNameAllMasters(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
@@ -314,8 +312,8 @@ func TestFirstTermsNameAllMasters(t *testing.T) {
 	})(t)
 }
 
-// TestAFirstLockHasTheTimeToSucceed: where a master hangs, a first lock waits for that for half of the time that it has,
-// also if callers with more time came before.
+// TestAFirstLockHasTheTimeToSucceed: a first lock waits for a master that hangs for half of its own time, also behind
+// callers that have more time.
 func TestAFirstLockHasTheTimeToSucceed(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		fleet.Master(2).Freeze()
@@ -332,8 +330,8 @@ func TestAFirstLockHasTheTimeToSucceed(t *testing.T) {
 	})(t)
 }
 
-// TestAHolderIsKnown: a client is known to others as long as it has a lock, also if it is to look again before its next
-// one, since it has met another master, or was cut off for longer than its term.
+// TestAHolderIsKnown: others know a client as long as it has a lock, also if it is established no more, since it has met
+// another master or was cut off for longer than its term.
 func TestAHolderIsKnown(t *testing.T) {
 	t.Parallel()
 	for what, happens := range map[string]func(*redlocktest.Fleet){
@@ -361,8 +359,8 @@ func TestAHolderIsKnown(t *testing.T) {
 	}
 }
 
-// TestAHolderIsKnownInAllItsSets: others learn of the lists of a process at a set that was away, also if the process has
-// a lock in another set and asks for none in this.
+// TestAHolderIsKnownInAllItsSets: a process publishes its lists at a set that was away, also if it has a lock in another
+// set and asks for none in this one.
 func TestAHolderIsKnownInAllItsSets(t *testing.T) {
 	for what, awayFirst := range map[string]bool{"away when it starts": true, "away later": false} {
 		t.Run(what, inSets("a b c", func(t *testing.T, sets fleets) {
@@ -386,8 +384,8 @@ func TestAHolderIsKnownInAllItsSets(t *testing.T) {
 	}
 }
 
-// TestAWaiterThatMeetsAnotherMasterKeepsItsTurn: a waiter whose client meets a master meanwhile has the lock before those
-// who came later.
+// TestAWaiterThatMeetsAnotherMasterKeepsItsTurn: a waiter whose client meets a master meanwhile gets the lock before
+// those that came later.
 func TestAWaiterThatMeetsAnotherMasterKeepsItsTurn(t *testing.T) {
 	t.Parallel()
 	for what, options := range alone {
@@ -409,8 +407,8 @@ func TestAWaiterThatMeetsAnotherMasterKeepsItsTurn(t *testing.T) {
 	}
 }
 
-// TestOtherLayouts: a client whose library stores locks in another layout than that of an established one takes no
-// lock. One that runs learns of it, and goes on. Nothing is known of clients that are older than the number.
+// TestOtherLayouts: a newcomer whose library stores locks in another layout than an established client's takes no lock.
+// The established one reports it, and goes on. A client that is too old to publish a layout conflicts with none.
 func TestOtherLayouts(t *testing.T) {
 	number := fmt.Sprintf(`,"layout":%d`, script.Layout)
 	const other, older = `,"layout":2`, ""
@@ -463,8 +461,8 @@ func TestOtherLayouts(t *testing.T) {
 	}
 }
 
-// TestOthersStopNobodyLong: whatever others publish, or began and crashed, a fleet goes on, and so do the processes
-// that it starts.
+// TestOthersStopNobodyLong: whatever others publish, or leave behind when they crash, a fleet goes on, and so do the
+// processes that it starts.
 func TestOthersStopNobodyLong(t *testing.T) {
 	t.Parallel()
 	all := []int{0, 1, 2, 3, 4}
@@ -530,8 +528,8 @@ func TestOthersStopNobodyLong(t *testing.T) {
 	}
 }
 
-// A waiter that wins the lock while its client, which was cut off, may not have it yet goes on to wait. What it is
-// given in the end it has, and its context lives.
+// A waiter goes on waiting if it wins the lock before its client, which was cut off, is established again. The hold that
+// it gets in the end is valid.
 func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
 	t.Parallel()
 	for what, options := range alone {
@@ -559,8 +557,8 @@ func TestAWaiterMustBeEstablishedToWin(t *testing.T) {
 	}
 }
 
-// TestATryMustBeEstablishedToWin: a process that was cut off for longer than its term while it tried looks again before
-// it has the lock, and does not have it if others were established meanwhile.
+// TestATryMustBeEstablishedToWin: a try whose process was cut off for longer than its term looks again before it has the
+// lock, and fails if others were established meanwhile.
 func TestATryMustBeEstablishedToWin(t *testing.T) {
 	const long = 2 * time.Minute
 	for what, others := range map[string]bool{"alone": false, "beside others": true} {
@@ -595,7 +593,7 @@ func TestATryMustBeEstablishedToWin(t *testing.T) {
 	}
 }
 
-// wired returns pools of the masters at places over wires of their own, on which everything takes lag.
+// wired returns pools of the masters at places, and their wires, on which each message takes lag.
 func wired(fleet *redlocktest.Fleet, lag time.Duration, places ...int) (wires []*redlocktest.Wire, pools []*redis.Pool) {
 	for _, i := range places {
 		w := fleet.Master(i).Wire()
@@ -612,8 +610,8 @@ func cut(wires []*redlocktest.Wire, cut bool) {
 	}
 }
 
-// TestComesBackToOneMasterAfterAnother: a process that was cut off is connected to one master before the other, and
-// takes no lock before it has heard of those whom only the last one knows, also for a caller that waits.
+// TestComesBackToOneMasterAfterAnother: a process that was cut off, and reaches one master after another, takes no lock
+// before it knows the clients that only the last master knows. Neither do its waiters.
 func TestComesBackToOneMasterAfterAnother(t *testing.T) {
 	masters(5, func(t *testing.T, fleet *redlocktest.Fleet) {
 		wires, pools := wired(fleet, time.Millisecond, 0, 1, 2)
@@ -662,8 +660,8 @@ func TestComesBackToOneMasterAfterAnother(t *testing.T) {
 	})(t)
 }
 
-// TestAListInPlaceOfADeadMasterLong: {1,2,4} does not go together with {1,2,3}, though 3 is dead, and may be gone for
-// long; nor does a list with other databases. A client that begins meanwhile with the masters of the fleet does.
+// TestAListInPlaceOfADeadMasterLong: {1,2,4} conflicts with {1,2,3}, for however long 3 has been dead; and so does a list
+// with other databases. A newcomer with the masters of the fleet does not.
 func TestAListInPlaceOfADeadMasterLong(t *testing.T) {
 	t.Parallel()
 	for _, dead := range []time.Duration{0, time.Second, 3 * time.Minute} {
@@ -692,8 +690,8 @@ func TestAListInPlaceOfADeadMasterLong(t *testing.T) {
 	}
 }
 
-// TestOtherNamesLong: a client that has other addresses for the masters than the others takes locks soon after
-// masters have restarted, since these publish the new run ids at once.
+// TestOtherNamesLong: a client that knows the masters by other addresses takes locks soon after a master has restarted:
+// the others publish the new run id at once.
 func TestOtherNamesLong(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		a := open(t, fleet, naming(fleet, "redis-%d:6379", 0, 1, 2))
@@ -715,7 +713,7 @@ func TestOtherNamesLong(t *testing.T) {
 }
 
 // TestListsLong: clients with several lists come and go, and are cut off, while clocks differ. No two whose lists
-// conflict have the lock at once, and one of them does.
+// conflict have the lock at once, and it is taken often.
 func TestListsLong(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
@@ -760,9 +758,8 @@ func TestListsLong(t *testing.T) {
 	}
 }
 
-// TestNoFalseConflictLong: what happens to masters, and changes of the set that are safe, are no conflict: neither
-// for those that take locks, nor for a client that comes then; and that whether clients have no addresses for the
-// masters, the same ones, or each those of its own machine.
+// TestNoFalseConflictLong: faults of masters, and changes of their set that are safe, are no conflict for the clients that
+// take locks nor for a newcomer; whether clients know the masters by no addresses, the same ones, or each by its own.
 func TestNoFalseConflictLong(t *testing.T) {
 	t.Parallel()
 	five := []int{0, 1, 2, 3, 4}

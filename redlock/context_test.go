@@ -13,8 +13,8 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// At the instant at which validity ends, Err of a hold's context says so whether or not the timer
-// has fired yet, and so does Unlock: which of the two comes first is up to the scheduler, so it is tried often.
+// At the instant at which validity ends, Err of the context and Unlock say so, also if the timer has yet to fire. Which
+// of the two comes first is up to the scheduler, so it is tried often.
 func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 	bubble(1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		for i := range 400 {
@@ -41,7 +41,7 @@ func (c counting) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// What no context has is looked for once, however many functions run under locks of one another.
+// A value that no context has is looked up once in the caller's, however deep the locks are nested.
 func TestContextsInOneAnother(t *testing.T) {
 	bubble(1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		asked := 0
@@ -59,8 +59,7 @@ func TestContextsInOneAnother(t *testing.T) {
 	})(t)
 }
 
-// The token of a hold is found in its context and below it, and so is the slot of a permit: those of the innermost
-// hold, and of the innermost permit, where there are several.
+// A context tells the token of the innermost hold that it is under, and the slot of the innermost permit.
 func TestWhatAContextTells(t *testing.T) {
 	bubble(3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		outer := lock(t, t.Context(), c, "a")
@@ -104,8 +103,8 @@ func TestWhatAContextTells(t *testing.T) {
 	})(t)
 }
 
-// Which calls are refused under which contexts, since they would wait for their own caller: at once, and nobody is asked
-// for that. So who works under a hold has no part in it.
+// A call that would wait for its own caller is refused at once, and no master is asked. So work under the context of a
+// hold does not share it.
 func TestWhoWouldWaitForItself(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, redlocktest.Start(t, 3), redlock.Config{}) // of other masters
@@ -181,8 +180,7 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 	})(t)
 }
 
-// A fixed lease that was handed off lasts for all of it, also where somebody with a shorter one has entered and left
-// before the masters know of it.
+// A fixed lease that was handed off lasts in full, also if a shorter one has entered and left before its first renewal.
 func TestEnterShortensNoLease(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		const long = 2 * lease

@@ -2,8 +2,8 @@ package redlock
 
 import "testing"
 
-// The contexts of an entry, also of several that it is a part of, have ended when Ended returns: package multilock sends
-// the release only then.
+// When Ended returns, the context of an entry has ended, and so has that of LockAll around it: package multilock sends the
+// release only then.
 func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 	for range 100 { // or a goroutine that is about to end them might be quick
 		var e entry

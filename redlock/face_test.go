@@ -46,7 +46,7 @@ func TestFaceIsSmall(t *testing.T) {
 	}
 }
 
-// A zero value says what it is, and does nothing.
+// The methods of a zero value return an error that says what it is.
 func TestZeroValues(t *testing.T) {
 	var c redlock.Client
 	ctx := t.Context()
@@ -73,7 +73,7 @@ func TestZeroValues(t *testing.T) {
 	check.That(t, len(holds.Names()) == 0 && holds.Hold("a") == nil && holds.Remaining() == 0, "zero Holds say that they hold something")
 }
 
-// Errors in events, causes and results are those of package redlock, and the same one is known again.
+// Errors in events, causes and results are those of package redlock, and Unlock returns the cause itself.
 func TestErrorsAreOfThisPackage(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		var ended, done error
@@ -103,8 +103,8 @@ func TestErrorsAreOfThisPackage(t *testing.T) {
 	})(t)
 }
 
-// A conflict is one of package redlock wherever a user meets it: in a result, in an event, and of one of several
-// sets. It says which terms conflict, and that is its text, whoever made it.
+// A conflict is a ConflictError of package redlock in results, in events, and of one of several sets. Its text follows
+// from its fields.
 func TestConflictsAreOfThisPackage(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		var event, done error

@@ -20,19 +20,18 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// What a client with the default Config does when: all tests count from these.
+// The times of a client with the default Config.
 const (
 	lease       = 30 * time.Second
 	validity    = lease - lease/100 - 2*time.Millisecond
 	renewEvery  = lease / 3
 	nodeTimeout = 500 * time.Millisecond
 
-	// settle is enough for a client to notice that a master is back, and to send it
-	// what it owes.
+	// settle is enough for a client to notice that a master is back, and to send its releases.
 	settle = 2 * time.Second
 )
 
-// bubble is a test on time of its own, with n masters and a client of them, and beside other bubbles.
+// bubble is a parallel test in a synctest bubble, with n masters and a client of them.
 func bubble(n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) func(*testing.T) {
 	return masters(n, func(t *testing.T, fleet *redlocktest.Fleet) { f(t, fleet, open(t, fleet, redlock.Config{})) })
 }
@@ -47,7 +46,7 @@ func inSets(ids string, f func(*testing.T, fleets)) func(*testing.T) {
 	return inTime(func(t *testing.T) { f(t, startFleets(t, strings.Fields(ids)...)) })
 }
 
-// inTime is f on time of its own.
+// inTime is a parallel test in a bubble.
 func inTime(f func(*testing.T)) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Parallel()
@@ -58,7 +57,7 @@ func inTime(f func(*testing.T)) func(*testing.T) {
 	}
 }
 
-// endless ends a test that waits for what never comes: time goes on in its bubble as long as clients renew and ask.
+// endless ends a test that waits forever: as long as clients renew and ask, its bubble sees no deadlock.
 func endless(t *testing.T) {
 	t.Helper()
 	const most = 2 * time.Hour
@@ -69,8 +68,7 @@ func endless(t *testing.T) {
 	t.Cleanup(func() { limit.Stop() })
 }
 
-// open makes a client that is connected, and closed with the test. Where cfg says
-// nothing of a restart guard there is none.
+// open makes a client that is connected, and closed with the test. By default it has no restart guard.
 func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.Client {
 	t.Helper()
 	if cfg.Pools == nil && cfg.Masters == nil {
@@ -106,7 +104,7 @@ func dialing(dial func(context.Context) (net.Conn, error)) *redis.Pool {
 	}}
 }
 
-// forge has a client x publish terms at master i, for life.
+// forge publishes terms of a client x at master i, for life.
 func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, terms string) {
 	t.Helper()
 	conn := fleet.Pools()[i].Get()
@@ -116,13 +114,13 @@ func forge(t *testing.T, fleet *redlocktest.Fleet, i int, life time.Duration, te
 	check.OK(t, second(conn.Do(words[0].(string), words[1:]...)), "forging %s", terms)
 }
 
-// published returns the terms that m was told last.
+// published returns the terms that were published last at m.
 func published(m *redlocktest.Master) string {
 	lines := strings.Split(strings.TrimSpace(m.Get("redlock_sets")), "\n")
 	return lines[len(lines)-1]
 }
 
-// lock is Lock of a name that must be free. The Hold does not leak before the test ends.
+// lock is a Lock that must succeed. The Hold does not leak before the test ends.
 func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string, options ...redlock.Option) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name, options...)
@@ -131,7 +129,7 @@ func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string, opt
 	return hold
 }
 
-// acquire is Lock of a permit that must be free. All masters have answered when it returns.
+// acquire is a Lock of a permit that must succeed. All masters have answered when it returns.
 func acquire(t *testing.T, c *redlock.Client, name string, permits int) *redlock.Hold {
 	t.Helper()
 	hold := lock(t, t.Context(), c, name, redlock.Permits(permits))
@@ -163,10 +161,19 @@ func unlock(t *testing.T, hold *redlock.Hold) {
 
 var expect, expectNot = check.Err, check.NotErr
 
+// must returns what a call returned, which must not fail.
+func must[T any](result T, err error) func(t *testing.T, call string) T {
+	return func(t *testing.T, call string) T {
+		t.Helper()
+		check.OK(t, err, "%s", call)
+		return result
+	}
+}
+
 // second returns the error of a call with two results.
 func second[T any](_ T, err error) error { return err }
 
-// expectFree wants no master to have anything of name but fencing counters, and notes of what was forced.
+// expectFree checks that no master has anything of name but fencing counters, and marks of a force unlock.
 func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {
 	t.Helper()
 	synctest.Wait() // an Unlock returns with the majority
@@ -180,7 +187,7 @@ func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {
 	}
 }
 
-// expectCount wants the hold count that hold and all masters name.
+// expectCount checks the hold count by hold, and by all masters.
 func expectCount(t *testing.T, fleet *redlocktest.Fleet, hold *redlock.Hold, masters string, count int) {
 	t.Helper()
 	synctest.Wait() // a Lock returns with the majority
@@ -190,14 +197,13 @@ func expectCount(t *testing.T, fleet *redlocktest.Fleet, hold *redlock.Hold, mas
 	}
 }
 
-// expectAlive wants the context of hold to go on.
+// expectAlive checks that the context of hold has not ended.
 func expectAlive(t *testing.T, hold *redlock.Hold) {
 	t.Helper()
 	expect(t, fmt.Sprintf("Cause of the end of %q", hold.Name()), context.Cause(hold.Context()))
 }
 
-// expectEnd waits for the end of hold's context and wants it at that age of the hold,
-// with that cause.
+// expectEnd waits for the end of hold's context, and checks the age of the hold by then, and the cause.
 func expectEnd(t *testing.T, hold *redlock.Hold, start time.Time, age time.Duration, cause error) {
 	t.Helper()
 	<-hold.Context().Done()
@@ -215,7 +221,7 @@ func scripts(fleets ...*redlocktest.Fleet) (calls int64) {
 	return calls
 }
 
-// expectQuiet wants no script to run for ten leases: nothing renews, releases or tries.
+// expectQuiet checks that no script runs for ten leases: nothing renews, releases or tries.
 func expectQuiet(t *testing.T, fleets ...*redlocktest.Fleet) {
 	t.Helper()
 	before := scripts(fleets...)
@@ -230,7 +236,7 @@ func each(fleet *redlocktest.Fleet, from, to int, f func(*redlocktest.Master)) {
 	}
 }
 
-// keys are the keys of a master that have to do with locks: not those by which clients know each other.
+// keys are the keys of a master but for the records and terms of clients.
 func keys(m *redlocktest.Master) []string {
 	return slices.DeleteFunc(m.Keys(), func(key string) bool {
 		return strings.HasPrefix(key, "redlock_sets") || strings.HasPrefix(key, "redlock_client:")

@@ -18,9 +18,7 @@ import (
 
 func inspect(t *testing.T, c *redlock.Client, name string) redlockadmin.Inspection {
 	t.Helper()
-	in, err := redlockadmin.Of(c).Inspect(t.Context(), name)
-	check.OK(t, err, "Inspect(%q)", name)
-	return in
+	return must(redlockadmin.Of(c).Inspect(t.Context(), name))(t, "Inspect")
 }
 
 func TestInspectTells(t *testing.T) {
@@ -77,7 +75,7 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		check.Equal(t, time.Since(start), nodeTimeout, "Inspect took")
 		check.That(t, in.Held && in.Masters[1].Err != nil && in.Masters[0].Err == nil, "Inspect = %+v, want it held, and an error of the second master", in)
 
-		// One that is cut short says what it knows.
+		// If it is cut short, it returns what it knows.
 		ctx := within(t, t.Context(), 10*time.Millisecond)
 		fleet.Master(2).Delay(30 * time.Millisecond)
 		in, err := redlockadmin.Of(c).Inspect(ctx, "a")
@@ -97,17 +95,15 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 	})(t)
 }
 
-// ForceUnlock is not repeated: whoever has the name at a master that was dead keeps it. But what was freed does not
-// come back with a renewal.
+// ForceUnlock is not repeated: at a master that was dead, the holder keeps the name. But no renewal brings back what was
+// freed.
 func TestForceUnlockOfAMajority(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		hold := lock(t, t.Context(), c, "a", redlock.Lease(lease))
 		synctest.Wait()
 		fleet.Master(1).Kill()
 		synctest.Wait()
-		freed, err := redlockadmin.Of(c).ForceUnlock(t.Context(), "a")
-		expect(t, "ForceUnlock", err)
-		check.Equal(t, freed, true, "ForceUnlock")
+		check.Equal(t, must(redlockadmin.Of(c).ForceUnlock(t.Context(), "a"))(t, "ForceUnlock"), true, "ForceUnlock")
 		fleet.Master(1).RestartWithData()
 		time.Sleep(settle)
 		for i, want := range []string{"", hold.Owner(), ""} {
@@ -119,8 +115,8 @@ func TestForceUnlockOfAMajority(t *testing.T) {
 	})(t)
 }
 
-// TestInspectShowsTheGuard: a client that only looks has a guard of its own by default; what counts is that of
-// those who take locks, by what they published.
+// TestInspectShowsTheGuard: Inspect shows the guard that the clients which take locks have published, and not that of a
+// client which only looks.
 func TestInspectShowsTheGuard(t *testing.T) {
 	const own, age = 30 * time.Second, 20 * time.Second
 	for name, guard := range map[string]time.Duration{"shorter": 6 * time.Second, "longer": 2 * time.Minute, "off": redlock.GuardOff} {
@@ -138,7 +134,7 @@ func TestInspectShowsTheGuard(t *testing.T) {
 	}
 }
 
-// Inspect tells who has a name, reads it or waits for it, and for how long: by the names of their clients.
+// Inspect names the clients that hold, read and wait for a name, and says for how long.
 func TestInspectNames(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		api, _ := member(t, fleet, "api", 0, 1, 2)
@@ -193,8 +189,7 @@ func TestInspectNames(t *testing.T) {
 		const both = ", api reads for 5s, billing reads for 25s"
 		expectTold("r", "true by shared since 0s for 25s"+both, fmt.Sprintf("shared 0 for 25s with token %d%s", long.Token(), both))
 
-		in, err := redlockadmin.Of(c).InspectSemaphore(t.Context(), "s")
-		expect(t, "Inspect", err)
+		in := must(redlockadmin.Of(c).InspectSemaphore(t.Context(), "s"))(t, "Inspect")
 		told := []string{in.Name + slots(in.Slots)}
 		for _, m := range in.Masters {
 			told = append(told, fmt.Sprintf("%s%s%s%v", m.Master, slots(m.Slots), queue(m.Queue), m.Err))

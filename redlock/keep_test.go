@@ -23,7 +23,7 @@ func withKeeper(f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *re
 	})
 }
 
-// A lock that is kept is taken over without a message, with a larger token; and its contexts end with Unlock.
+// A lock that is kept is taken over without a message, with a larger token. Unlock ends its contexts all the same.
 func TestKeep(t *testing.T) {
 	withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
 		first := lock(t, t.Context(), keeper, "a")
@@ -52,8 +52,7 @@ func TestKeep(t *testing.T) {
 	})(t)
 }
 
-// The counters of the masters have the last of the tokens that a keeper may give out: a list does not pass that off
-// as the token of its hold.
+// The masters' counters are at the last token that a keeper may give out, so List tells no token for its hold.
 func TestKeepListed(t *testing.T) {
 	withKeeper(func(t *testing.T, _ *redlocktest.Fleet, keeper, other *redlock.Client) {
 		hold := lock(t, t.Context(), keeper, "a")
@@ -66,8 +65,8 @@ func TestKeepListed(t *testing.T) {
 	})(t)
 }
 
-// What is kept goes to whoever wants it within two round trips, tries included; to a reader of the client that
-// keeps it within one.
+// A lock that is kept goes to another client within a few round trips, also to a try; and to a reader of its own client
+// within one.
 func TestKeepRecalled(t *testing.T) {
 	const trip = 2 * time.Millisecond
 	take, try, shared := (*redlock.Client).Lock, (*redlock.Client).TryLock, []redlock.Option{redlock.Shared()}
@@ -100,7 +99,7 @@ func TestKeepRecalled(t *testing.T) {
 	}
 }
 
-// A downgrade renews a hold for its own lease, not for that of the lock that was kept.
+// Downgrade renews a hold for its own lease, and not for that of the lock that was kept.
 func TestKeepDowngraded(t *testing.T) {
 	withKeeper(func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 		unlock(t, lock(t, t.Context(), keeper, "a"))
@@ -111,8 +110,7 @@ func TestKeepDowngraded(t *testing.T) {
 	})(t)
 }
 
-// It is kept for so long, and no longer, whoever ends that; and a permit is not. The stories of package attempt have what
-// else is not kept.
+// A lock is kept for Config.Keep at most, and a permit is not kept. The stories of package attempt have the other cases.
 func TestKeepEnds(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client){
 		"time": func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
@@ -151,7 +149,7 @@ func TestKeepEnds(t *testing.T) {
 	}
 }
 
-// Where names move, a lock is held in two sets, and not kept in either.
+// A lock of a name that moves is kept in neither of its sets.
 func TestNotKeptInTwoSets(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		keeping := s.open(t, redlock.Config{Keep: 10 * time.Second}, "a b", "b c")
@@ -162,7 +160,7 @@ func TestNotKeptInTwoSets(t *testing.T) {
 	})(t)
 }
 
-// Several names are taken over as one is: nothing is sent for one that is kept.
+// LockAll takes over what is kept: nothing is sent for that name.
 func TestKeepSeveral(t *testing.T) {
 	for name, take := range map[string]func(*redlock.Client, context.Context, []string, ...redlock.Option) (*redlock.Holds, error){
 		"LockAll": (*redlock.Client).LockAll, "TryLockAll": (*redlock.Client).TryLockAll,
@@ -180,7 +178,7 @@ func TestKeepSeveral(t *testing.T) {
 	}
 }
 
-// A context that has ended gets no lock, also where one is kept and nothing would be waited for.
+// A context that has ended gets no lock, also where one is kept.
 func TestKeepUnderAnEndedContext(t *testing.T) {
 	withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
 		for _, name := range []string{"a", "b"} {
@@ -207,8 +205,8 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 	})(t)
 }
 
-// TestKeepByAClientThatWasCutOff: a client that is not established any more is so again before a caller takes over what
-// it keeps, which is its own.
+// TestKeepByAClientThatWasCutOff: a client that is established no more looks again before a caller takes over what it
+// keeps; and its own lock does not stand in the way.
 func TestKeepByAClientThatWasCutOff(t *testing.T) {
 	for name, take := range map[string]func(*redlock.Client, context.Context, string, ...redlock.Option) (*redlock.Hold, error){
 		"Lock": (*redlock.Client).Lock, "TryLock": (*redlock.Client).TryLock,

@@ -15,8 +15,8 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// One process leads until it resigns, which hands over at once, or is cut off, which costs the others what
-// was left of its lease. It has stopped by then, and campaigns again.
+// A process leads until it resigns, and the next one leads at once; or until it is cut off, and the next one leads after
+// its lease. It has stopped by then, and campaigns again.
 func TestLead(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 		var mu sync.Mutex
@@ -30,7 +30,7 @@ func TestLead(t *testing.T) {
 			last = time.Now()
 		}
 		var all sync.WaitGroup
-		// campaign leads for as long as it can. cutOff takes the client away from all masters.
+		// campaign leads for as long as it can. cutOff cuts its client off from all masters.
 		campaign := func(ctx context.Context, who int) (cutOff func()) {
 			wires, pools := wired(fleet, 0, 0, 1, 2)
 			client := open(t, fleet, redlock.Config{Pools: pools})
@@ -73,7 +73,7 @@ func TestLead(t *testing.T) {
 	})(t)
 }
 
-// A process that fails resigns, and pauses longer each time; one that is done returns.
+// A leader that fails resigns, and pauses longer each time. One that is done returns.
 func TestLeadFails(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
 		var log lines
@@ -101,7 +101,7 @@ func TestLeadFails(t *testing.T) {
 		}
 		unlock(t, lock(t, t.Context(), other, "a"))
 
-		// What passes is waited for, and what does not is returned.
+		// It waits through an error that may pass, and returns any other.
 		each(fleet, 0, 2, refuse("NOPERM this user has no permissions to run the 'evalsha' command"))
 		expect(t, "TryLock", second(other.TryLock(t.Context(), "a")), redlock.ErrNoQuorum)
 		time.AfterFunc(10*time.Second, func() { each(fleet, 0, 2, refuse("")) })
@@ -117,7 +117,7 @@ func TestLeadFails(t *testing.T) {
 	})(t)
 }
 
-// A process that pauses does not outlast its client.
+// Close ends the pause.
 func TestLeadEndsWithItsClient(t *testing.T) {
 	bubble(3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		time.AfterFunc(100*time.Millisecond, func() { c.Close() })
@@ -127,8 +127,8 @@ func TestLeadEndsWithItsClient(t *testing.T) {
 	})(t)
 }
 
-// A process whose fn returned nil while it led is done, whatever becomes of the release; unless that finds out that
-// others may have led meanwhile, when it campaigns again.
+// Lead is done when fn returned nil while it led, whatever becomes of the release; unless that shows that others may have
+// led meanwhile.
 func TestLeadIsDone(t *testing.T) {
 	for name, tt := range map[string]struct {
 		during func(*redlocktest.Fleet, context.CancelFunc)
@@ -165,7 +165,7 @@ func TestLeadIsDone(t *testing.T) {
 	}
 }
 
-// With Permits, so many lead at a time; with Lease, each for so long. All readers would lead.
+// With Permits, so many lead at a time; with Lease, each for so long. Shared is refused.
 func TestLeadTakesOptions(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		ctx := within(t, t.Context(), 20*time.Second)

@@ -20,8 +20,7 @@ const (
 	lostWarning = "redlock: hold is lost"
 )
 
-// leaks wants n Holds to be reported as garbage, and no more after two collections. No time
-// passes in a bubble meanwhile.
+// leaks checks that n Holds are reported as garbage, and no more after two collections. No time passes meanwhile.
 func (l *lines) leaks(t *testing.T, n int) {
 	t.Helper()
 	for range 2 {
@@ -73,7 +72,7 @@ func watched(cfg redlock.Config, f func(*testing.T, *redlocktest.Fleet, *redlock
 	})
 }
 
-// leaky is a Hold that is dropped in time, and its context.
+// leaky is a Hold that drop makes garbage, and its context.
 type leaky struct {
 	ctx  context.Context
 	hold *redlock.Hold
@@ -86,15 +85,14 @@ func leak(t *testing.T, ctx context.Context, c *redlock.Client, name string) *le
 	return &leaky{ctx: hold.Context(), hold: hold}
 }
 
-// drop makes the Hold garbage. Until then it is none.
+// drop makes the Hold garbage. It is alive until then.
 func (l *leaky) drop() context.Context {
 	runtime.KeepAlive(l.hold)
 	l.hold = nil
 	return l.ctx
 }
 
-// What is done under the context of a Hold that leaked is protected until the validity that
-// was confirmed last ends, and no longer.
+// The context of a Hold that leaked ends with the validity that was confirmed last.
 func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 	for _, age := range []time.Duration{0, time.Second, renewEvery + time.Second, 5*time.Minute + time.Second} {
 		t.Run(age.String(), watched(redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
@@ -125,7 +123,7 @@ func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
 	}
 }
 
-// What is no leak is not reported, and goes on as long as it should.
+// What is no leak is not reported, and is renewed as usual.
 func TestNoLeak(t *testing.T) {
 	goesOn := func(t *testing.T, ctx context.Context, w *lines) {
 		t.Helper()
@@ -145,8 +143,7 @@ func TestNoLeak(t *testing.T) {
 		"an Unlock that the end of another context calls": func(t *testing.T, c *redlock.Client, w *lines) {
 			parent, cancel := context.WithCancel(t.Context())
 			ctx := func() context.Context {
-				hold, err := c.Lock(parent, "a")
-				expect(t, "Lock", err)
+				hold := must(c.Lock(parent, "a"))(t, "Lock")
 				context.AfterFunc(parent, func() { _ = hold.Unlock(parent) }) // nil if the masters answer at once
 				return hold.Context()
 			}()
@@ -187,7 +184,7 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
-// TestManyClients: clients that are made and not closed are warned of, once.
+// TestManyClients: the log warns, once, of many clients that are made and not closed.
 func TestManyClients(t *testing.T) {
 	for name, tt := range map[string]struct {
 		close bool
@@ -218,8 +215,8 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// A hold is renewed for MaxHold, counted from its last Lock, and then ends with its validity, unless that is
-// extended: that is its cause, and in the log.
+// A hold is renewed for MaxHold from its last Lock, and then ends with its validity, which Extend may move. The cause and
+// the log say so.
 func TestMaxHold(t *testing.T) {
 	const most = time.Minute
 	const capped = "was renewed for Config.MaxHold 1m0s, and no longer"

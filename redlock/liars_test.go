@@ -15,7 +15,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// lie is what a server says in place of a master, to each command that begins with a word. Asked is what is behind that.
+// lie answers each command that begins with a word, in place of the master. asked is the rest of the command.
 type lie struct {
 	word string // empty: it says so at once, and reads nothing
 	says func(to net.Conn, asked string)
@@ -25,7 +25,7 @@ func always(reply string) func(net.Conn, string) {
 	return func(to net.Conn, _ string) { _, _ = io.WriteString(to, reply) }
 }
 
-// ofInfo is the word of INFO with an argument: CLIENT INFO has none.
+// ofInfo is the word of INFO with an argument, so not of CLIENT INFO.
 const ofInfo = "$4\r\nINFO\r\n$"
 
 // info says what a server is.
@@ -61,7 +61,7 @@ var lies = map[string]lie{
 	}},
 }
 
-// pipeEnd is an end of a pipe that takes deadlines when the other end is closed, as a socket does.
+// pipeEnd takes deadlines also when the other end of the pipe is closed, as a socket does.
 type pipeEnd struct{ net.Conn }
 
 func (p pipeEnd) SetReadDeadline(t time.Time) error {
@@ -110,8 +110,8 @@ func (l lie) before(ctx context.Context, m *redlocktest.Master) (net.Conn, error
 	return pipeEnd{near}, nil
 }
 
-// TestLiars: a master may answer anything. Of three it keeps the others from nothing; and alone or not, nothing of it is
-// written out in full, or holds up Close. Package node has what else masters may say, and what that may cost.
+// TestLiars: whatever one of three masters answers, locks are taken. No error or log line repeats a long answer in full,
+// and Close is not held up. Package node has more lies, and what they may cost.
 func TestLiars(t *testing.T) {
 	for name, l := range lies {
 		for _, n := range []int{3, 1} {

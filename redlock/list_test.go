@@ -16,8 +16,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestList: locks, readers and semaphores that somebody has are listed, Redisson's among them, and
-// nothing else.
+// TestList: List has the locks, readers and permits that are held, also Redisson's, and nothing else.
 func TestList(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		api, _ := member(t, fleet, "api", 0, 1, 2)
@@ -76,7 +75,7 @@ func TestList(t *testing.T) {
 	})(t)
 }
 
-// TestListBesideADeadMaster: what another program keeps on one of the masters does not end the list while one is dead.
+// TestListBesideADeadMaster: another program's key on one master does not end the list while another master is dead.
 func TestListBesideADeadMaster(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), c, "orders:1")
@@ -94,8 +93,8 @@ func TestListBesideADeadMaster(t *testing.T) {
 	})(t)
 }
 
-// TestListPages: lists that begin where the one before has ended have each name once, in their order, however many
-// there are, also of other programs' hashes. A name's lock and its permits are in one.
+// TestListPages: pages that begin behind one another have each name once and in order, however many other programs' hashes
+// there are. A name's lock and its permits are on one page.
 func TestListPages(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const many = 3_000
@@ -134,7 +133,7 @@ func TestListPages(t *testing.T) {
 	})(t)
 }
 
-// TestListTakesNoLongerThanTenLong: a list of masters that are slow has what was found in ten seconds.
+// TestListTakesNoLongerThanTenLong: if the masters are slow, List returns what it found in ten seconds.
 func TestListTakesNoLongerThanTenLong(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
@@ -153,7 +152,7 @@ func TestListTakesNoLongerThanTenLong(t *testing.T) {
 	})(t)
 }
 
-// An operator sees the locks and the clients of all sets of masters, each once and in order.
+// List and Clients have those of all sets, in order.
 func TestListOfSeveralSets(t *testing.T) {
 	inSets("a b", func(t *testing.T, f fleets) {
 		s, other := f.open(t, redlock.Config{Name: "one"}, "a b", ""), f.open(t, redlock.Config{Name: "other"}, "a b", "")
@@ -163,30 +162,26 @@ func TestListOfSeveralSets(t *testing.T) {
 		}
 		unlock(t, lock(t, t.Context(), other, "w"))
 		time.Sleep(time.Minute)
-		all, err := listed(s, t.Context(), "*", 100)
-		expect(t, "List", err)
+		all := must(listed(s, t.Context(), "*", 100))(t, "List")
 		check.That(t, len(all.locks) == len(names) && !all.more, "List = %+v, want %q", all, names)
 		check.That(t, slices.IsSortedFunc(all.locks, func(a, b redlockadmin.Listed) int { return strings.Compare(a.Name, b.Name) }), "List = %+v, want it in order", all.locks)
-		some, err := listed(s, t.Context(), "*", 3)
-		expect(t, "List", err)
+		some := must(listed(s, t.Context(), "*", 3))(t, "List")
 		check.That(t, len(some.locks) == 3 && some.locks[2].Name == all.locks[2].Name && some.more, "List of 3 = %+v, want the first of %+v, and more", some, all)
-		clients, err := redlockadmin.Of(s).Clients(t.Context())
-		expect(t, "Clients", err)
+		clients := must(redlockadmin.Of(s).Clients(t.Context()))(t, "Clients")
 		check.That(t, len(clients) == 4 && clients[0].Name == "one" && clients[3].Name == "other", "Clients = %+v, want one of each process in each set", clients)
 		ids := redlockadmin.Of(s).IDs()
 		check.That(t, len(ids) == 2 && ids[0] != ids[1], "IDs = %q, want one of each set", ids)
 	})(t)
 }
 
-// TestListOfANameThatMoves: all that is held of one name is on one page, in whichever sets, since the next begins behind it.
+// TestListOfANameThatMoves: all that is held of one name, in both of its sets, is on one page: the next begins behind it.
 func TestListOfANameThatMoves(t *testing.T) {
 	inSets("a b", func(t *testing.T, f fleets) {
 		s := f.open(t, redlock.Config{}, "a", "b")
 		lock(t, t.Context(), s, "n")
 		acquire(t, s, "n", 1)
 		for limit := range 4 {
-			all, err := listed(s, t.Context(), "*", limit+1)
-			expect(t, "List", err)
+			all := must(listed(s, t.Context(), "*", limit+1))(t, "List")
 			check.That(t, len(all.locks) == 4 && !all.more, "List of %d = %+v, want the lock and the semaphore in both sets, and no more", limit+1, all)
 		}
 		each(f["a"], 0, 3, (*redlocktest.Master).Kill)
@@ -199,13 +194,13 @@ func TestListOfANameThatMoves(t *testing.T) {
 	})(t)
 }
 
-// listing is what a List has told.
+// listing is what List returned.
 type listing struct {
 	locks []redlockadmin.Listed
 	more  bool
 }
 
-// listed returns what List tells until it ends, and its error but for ErrMore.
+// listed returns what List returns, and its error but for ErrMore.
 func listed(c *redlock.Client, ctx context.Context, pattern string, limit int) (listing, error) {
 	return listedAfter(c, ctx, pattern, "", limit)
 }

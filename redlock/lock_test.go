@@ -13,10 +13,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// What happens to some masters, or to a caller, costs others nothing.
-
-// A minority that is dead, silent or slow costs nobody time: neither a caller who locks, nor one who is handed
-// the lock, however long it lasts.
+// A minority that is dead, silent or slow costs no time: neither a caller that locks, nor one that the lock is handed to.
 func TestMinorityCostsNoTime(t *testing.T) {
 	for name, fault := range map[string]func(*redlocktest.Master){
 		"frozen":  (*redlocktest.Master).Freeze,
@@ -49,8 +46,7 @@ func TestMinorityCostsNoTime(t *testing.T) {
 	}
 }
 
-// A service waits until its masters would grant, and then gets its first lock at once. A client that says nothing
-// of a restart guard has one.
+// Ready waits for the restart guard, which is on by default. The first lock after it takes no time.
 func TestReady(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		each(fleet, 0, 3, (*redlocktest.Master).Restart)
@@ -72,7 +68,7 @@ func TestReady(t *testing.T) {
 		unlock(t, lock(t, t.Context(), c, "a"))
 		check.AtMost(t, time.Since(start), time.Millisecond, "Lock, when it was ready, took")
 
-		// Close lets a caller go.
+		// Close ends the wait.
 		each(fleet, 0, 3, (*redlocktest.Master).Kill)
 		time.Sleep(settle)
 		time.AfterFunc(time.Minute, func() { c.Close() })
@@ -84,8 +80,7 @@ func TestReady(t *testing.T) {
 	})(t)
 }
 
-// A minority that names a holder does not say that the lock is taken, and the error tells of the masters that were silent
-// until the deadline.
+// If only a minority names a holder, the error is no ErrTaken. It lists the masters that were silent as well.
 func TestAMinorityDoesNotSayTaken(t *testing.T) {
 	bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), c, "a")
@@ -103,8 +98,8 @@ func TestAMinorityDoesNotSayTaken(t *testing.T) {
 	})(t)
 }
 
-// Callers of a client that has yet to take its first lock ask the masters that are left of an outage for nothing, however
-// many wait: they cannot be admitted.
+// In an outage, a client that has yet to take its first lock asks the minority that is left nothing, however many callers
+// wait: it could not be established.
 func TestNewcomersWaitForAMajority(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 1, 3, (*redlocktest.Master).Kill)
@@ -128,7 +123,7 @@ func TestNewcomersWaitForAMajority(t *testing.T) {
 	})(t)
 }
 
-// What package redlocktest says of how a test loses a hold, and of what a renewal brings back instead.
+// A test loses a hold, or a renewal brings it back, as package redlocktest says.
 func TestWaysToLose(t *testing.T) {
 	on := func(n int, do func(*redlocktest.Master)) func(*redlocktest.Fleet) {
 		return func(fleet *redlocktest.Fleet) { each(fleet, 0, n, do) }

@@ -181,8 +181,7 @@ func TestLockAllAfterAnOutage(t *testing.T) {
 				time.Sleep(cut)
 				each(fleet, 0, 3, (*redlocktest.Master).Mend)
 			})
-			holds, err := open(t, fleet, redlock.Config{}).LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(lease))
-			expect(t, "LockAll", err)
+			holds := must(open(t, fleet, redlock.Config{}).LockAll(t.Context(), []string{"a", "b"}, redlock.Lease(lease)))(t, "LockAll")
 			check.AtLeast(t, holds.Remaining(), lease/2, "what is left of %v", lease)
 			expect(t, "Unlock", holds.Unlock(t.Context()))
 		}))
@@ -282,8 +281,7 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 		expectFree(t, f["far"], far)
 
 		go lose()
-		holds, err := c.LockAll(t.Context(), []string{near, far})
-		check.OK(t, err, "LockAll")
+		holds := must(c.LockAll(t.Context(), []string{near, far}))(t, "LockAll")
 		expect(t, "Err", holds.Context().Err())
 		for _, name := range holds.Names() { // what was not lost was given back, and is entered once
 			check.Equal(t, holds.Hold(name).Count(), 1, "how often %s is held", name)
@@ -345,8 +343,7 @@ func TestLockAllRefuses(t *testing.T) {
 // Several names can be read together, and have a fixed lease.
 func TestLockAllTakesOptions(t *testing.T) {
 	bubble(3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		one, err := c.LockAll(t.Context(), []string{"a", "b"}, redlock.Shared(), redlock.Lease(5*time.Second))
-		expect(t, "LockAll", err)
+		one := must(c.LockAll(t.Context(), []string{"a", "b"}, redlock.Shared(), redlock.Lease(5*time.Second)))(t, "LockAll")
 		another, err := c.TryLockAll(t.Context(), []string{"b", "c"}, redlock.Shared())
 		expect(t, "TryLockAll beside a reader", err)
 		expect(t, "TryLock of a writer", second(c.TryLock(t.Context(), "b")), redlock.ErrTaken)

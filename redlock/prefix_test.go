@@ -76,11 +76,9 @@ func TestPrefixIsHidden(t *testing.T) {
 			m.Set(prefix+"text", "x")
 		})
 		rest(time.Second)
-		lock, err := admin.Inspect(ctx, "java")
-		expect(t, "Inspect", err)
+		lock := inspect(t, c, "java")
 		check.That(t, lock.Held && len(lock.Masters[0].Queue) == 1, "Inspect = %+v, want that it is held, and that one waits", lock)
-		semaphore, err := admin.InspectSemaphore(ctx, "gpu")
-		expect(t, "InspectSemaphore", err)
+		semaphore := must(admin.InspectSemaphore(ctx, "gpu"))(t, "InspectSemaphore")
 		check.That(t, len(semaphore.Slots) == 2, "InspectSemaphore = %+v, want two slots", semaphore)
 		told := []any{lock, semaphore, second(c.Lock(ctx, "text"))}
 		for pattern, want := range map[string][]string{"*": {"gpu", "java", "x{1}", "y"}, "?": {"y"}, "none": nil} {
@@ -92,12 +90,8 @@ func TestPrefixIsHidden(t *testing.T) {
 			expect(t, "List", err)
 			check.That(t, slices.Equal(names, want), "List(%s) has %q, want %q", pattern, names, want)
 		}
-		freed, err := admin.ForceUnlock(ctx, "y")
-		expect(t, "ForceUnlock", err)
-		check.Equal(t, freed, true, "ForceUnlock")
-		freed, err = admin.ForceRelease(ctx, "gpu")
-		expect(t, "ForceRelease", err)
-		check.Equal(t, freed, true, "ForceRelease")
+		check.Equal(t, must(admin.ForceUnlock(ctx, "y"))(t, "ForceUnlock"), true, "ForceUnlock")
+		check.Equal(t, must(admin.ForceRelease(ctx, "gpu"))(t, "ForceRelease"), true, "ForceRelease")
 		expectHidden(t, fleet, prefix, told...)
 	})(t)
 }

@@ -58,8 +58,7 @@ func TestInspectSemaphoreTellsOfEachSlot(t *testing.T) {
 			locking(t, open(t, fleet, redlock.Config{}), "gpu", redlock.Permits(permits))
 		}
 		rest(10 * time.Second)
-		in, err := redlockadmin.Of(c).InspectSemaphore(t.Context(), "gpu")
-		expect(t, "Inspect", err)
+		in := must(redlockadmin.Of(c).InspectSemaphore(t.Context(), "gpu"))(t, "Inspect")
 		for _, m := range in.Masters {
 			check.Equal(t, len(m.Queue), permits*waiters, "waiters at %s", m.Master)
 			for i, w := range m.Queue {
@@ -84,9 +83,7 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 		w := locking(t, c, "gpu", redlock.Permits(3))
 		rest(time.Second)
 		for slot, want := range map[int]bool{holds[1].Slot(): true, 7: false} {
-			freed, err := operator.ForceReleaseSlot(t.Context(), "gpu", slot)
-			expect(t, "ForceReleaseSlot", err)
-			check.Equal(t, freed, want, "ForceReleaseSlot(%d)", slot)
+			check.Equal(t, must(operator.ForceReleaseSlot(t.Context(), "gpu", slot))(t, "ForceReleaseSlot"), want, "ForceReleaseSlot(%d)", slot)
 		}
 		rest(10 * time.Millisecond)
 		expectHolds(t, "the waiter", []*waiting{w}, 0)
@@ -200,8 +197,7 @@ func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 		for range 3 {
 			w := locking(t, d, "gpu", redlock.Permits(k))
 			rest(50 * time.Millisecond) // it stands at one slot, and listens
-			in, err := redlockadmin.Of(c).InspectSemaphore(t.Context(), "gpu")
-			expect(t, "Inspect", err)
+			in := must(redlockadmin.Of(c).InspectSemaphore(t.Context(), "gpu"))(t, "Inspect")
 			other := slices.IndexFunc(held, func(h *redlock.Hold) bool { return h.Slot() != in.Masters[0].Queue[0].Slot })
 			start := time.Now()
 			unlock(t, held[other])
