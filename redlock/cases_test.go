@@ -95,7 +95,7 @@ func (p *setting) taken(t *testing.T) *redlock.Hold {
 	return got(t, "take by the other", p.other.take, t.Context())
 }
 
-// expectFree checks that the masters have nothing of "a". The other's name for it has no prefix to add.
+// expectFree checks that the masters have nothing of "a": the other client calls it by its whole name.
 func (p *setting) expectFree(t *testing.T) {
 	t.Helper()
 	for _, fleet := range p.fleets {

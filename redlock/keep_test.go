@@ -23,7 +23,7 @@ func withKeeper(f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *re
 	})
 }
 
-// A lock that is kept is taken over without a message, with a larger token. Unlock ends its contexts all the same.
+// A lock that is kept is taken over without a message, with a larger token. Unlock still ends its contexts.
 func TestKeep(t *testing.T) {
 	withKeeper(func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
 		first := lock(t, t.Context(), keeper, "a")

@@ -14,7 +14,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// lockAll is LockAll of names that must be free.
+// lockAll is a LockAll that must succeed.
 func lockAll(t *testing.T, ctx context.Context, c *redlock.Client, names ...string) *redlock.Holds {
 	t.Helper()
 	holds, err := c.LockAll(ctx, names)
@@ -23,7 +23,7 @@ func lockAll(t *testing.T, ctx context.Context, c *redlock.Client, names ...stri
 	return holds
 }
 
-// taking is LockAll in a goroutine. What comes is nil if it failed.
+// taking is LockAll in the background. It sends nil if that failed.
 func taking(t *testing.T, c *redlock.Client, names []string, options ...redlock.Option) <-chan *redlock.Holds {
 	got := make(chan *redlock.Holds, 1)
 	go func() {
@@ -34,8 +34,7 @@ func taking(t *testing.T, c *redlock.Client, names []string, options ...redlock.
 	return got
 }
 
-// When all names are free, all are locked in the round trip that one takes, and so extended and unlocked: also under the
-// context of one of them, which ends with all and not before.
+// Several free names are locked, extended and unlocked in one round trip; also unlocked under the context of one of them.
 func TestLockAllTakesOneRoundTrip(t *testing.T) {
 	bubble(5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const trip = 10 * time.Millisecond
@@ -72,8 +71,8 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 	})(t)
 }
 
-// Whoever waits for a name has those before it, and none after it, in whatever order it names them: so no two
-// callers wait for each other.
+// A LockAll that waits for a name holds those before it in the order of their bytes, and none after it: so no two callers
+// wait for each other.
 func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		other := open(t, fleet, redlock.Config{})
@@ -102,7 +101,7 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 	})(t)
 }
 
-// A wait that is cut short, by its context or by Close, gives all back, and says for which name it was.
+// A LockAll that its context or Close cuts short gives all back, and says which name it waited for.
 func TestCutLockAll(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cut  func(cancel func(), waits *redlock.Client)
@@ -132,8 +131,8 @@ func TestCutLockAll(t *testing.T) {
 	}
 }
 
-// A wait uses up neither a fixed lease nor MaxHold of the names before the one that is waited for, be it long or one of
-// several: LockAll does not start over, behind all others.
+// While LockAll waits for a name, it uses up neither the fixed lease nor the MaxHold of those before it, and so does not
+// start over, behind all others: whether it waits once for long, or several times.
 func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 	const short = 3 * time.Second
 	for name, tt := range map[string]struct {
@@ -170,8 +169,8 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 	}
 }
 
-// TestLockAllAfterAnOutage: a fixed lease of which an outage has used up most, while another name was waited for, is full
-// when LockAll returns: nothing renews it later.
+// TestLockAllAfterAnOutage: if an outage used up most of a fixed lease while LockAll waited for another name, the lease is
+// full when LockAll returns: nothing renews it later.
 func TestLockAllAfterAnOutage(t *testing.T) {
 	for cut := 10 * time.Second; cut < 18*time.Second; cut += 500 * time.Millisecond {
 		t.Run(cut.String(), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
@@ -188,8 +187,7 @@ func TestLockAllAfterAnOutage(t *testing.T) {
 	}
 }
 
-// LockAll that starts over after a loss keeps its place in the queue of a name that it waited for before: among other
-// clients, and in its own client's line.
+// A LockAll that starts over after a loss keeps its place in the masters' queue, and in its client's line.
 func TestLockAllKeepsItsPlace(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		t.Run(fmt.Sprintf("own=%t", own), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -227,8 +225,8 @@ func TestLockAllKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// If the context has ended when a lock is lost that LockAll has, as both may while the process was stopped, the
-// error is that of the context, and of what it waited for, and not of the loss: LockAll would have begun anew.
+// If the context has ended when LockAll loses a lock, as both may while the process is stopped, the error is that of the
+// context and not of the loss, after which LockAll would have started over.
 func TestLockAllEndsWithALoss(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
@@ -239,7 +237,7 @@ func TestLockAllEndsWithALoss(t *testing.T) {
 	})(t)
 }
 
-// lateContext is one whose timer is late: it has ended, and nobody was told.
+// lateContext has a late timer: Err says that it has ended, and Done does not.
 type lateContext struct {
 	context.Context
 	end time.Time
@@ -252,7 +250,7 @@ func (c lateContext) Err() error {
 	return context.DeadlineExceeded
 }
 
-// What is lost while the others are tried is no hold: LockAll begins anew, TryLockAll says so.
+// If a lock is lost while the others are tried, LockAll starts over, and TryLockAll returns ErrLost.
 func TestLockAllLosesWhileItTries(t *testing.T) {
 	inSets("far near", func(t *testing.T, f fleets) {
 		c := newSets(t, redlock.SetsConfig{Sets: map[string]redlock.Config{
@@ -290,8 +288,8 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 	})(t)
 }
 
-// The context of several holds ends with the first of them, for the cause of that one, before that
-// one is given back; and its Unlock gives the others back.
+// The context of several holds ends with the first of them, with its cause, and before it is given back. Unlock gives the
+// others back.
 func TestHoldsEndWithTheFirst(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		holds := lockAll(t, t.Context(), c, "a", "b", "c")
@@ -318,7 +316,7 @@ func TestHoldsEndWithTheFirst(t *testing.T) {
 	})(t)
 }
 
-// Names that cannot be locked together are refused before any master is asked.
+// LockAll refuses what cannot be locked before it asks any master.
 func TestLockAllRefuses(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		many := make([]string, 65)
@@ -340,7 +338,7 @@ func TestLockAllRefuses(t *testing.T) {
 	})(t)
 }
 
-// Several names can be read together, and have a fixed lease.
+// LockAll takes Shared and Lease.
 func TestLockAllTakesOptions(t *testing.T) {
 	bubble(3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		one := must(c.LockAll(t.Context(), []string{"a", "b"}, redlock.Shared(), redlock.Lease(5*time.Second)))(t, "LockAll")
@@ -353,7 +351,7 @@ func TestLockAllTakesOptions(t *testing.T) {
 	})(t)
 }
 
-// An owner enters what it holds again: of its own LockAll, and of an earlier Lock.
+// LockAll enters what its owner holds already, and Lock what LockAll took.
 func TestLockAllEntersAgain(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		outer := lock(t, redlock.WithOwner(t.Context()), c, "b")

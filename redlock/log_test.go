@@ -17,7 +17,7 @@ import (
 // traceID is what a context of a test carries.
 type traceID struct{}
 
-// ids has the ID that each message's context carries.
+// ids maps each message to the ID that its context carries.
 type ids struct {
 	sync.Mutex
 	of map[string]any
@@ -32,7 +32,7 @@ func (l *ids) log() *slog.Logger {
 	}))
 }
 
-// A handler of the log finds what the caller's context carries: the ID of a trace.
+// A log handler is given the caller's context, which carries the ID of a trace.
 func TestLogHasTheContext(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		var log ids
@@ -57,8 +57,8 @@ func TestLogHasTheContext(t *testing.T) {
 	})(t)
 }
 
-// handled is a handler of the log that calls a function with each message. Those of slog hold a mutex while they write, and
-// what is logged meanwhile would wait for itself.
+// handled is a log handler that calls a function with each message. slog's own hold a mutex while they write, so one that
+// blocks would block the test as well.
 type handled func(ctx context.Context, message string)
 
 func (f handled) Enabled(context.Context, slog.Level) bool { return true }
@@ -69,7 +69,7 @@ func (f handled) Handle(ctx context.Context, r slog.Record) error {
 	return nil
 }
 
-// A client without a Logger warns, by slog.Default, and says no more.
+// A client without a Logger sends warnings, and nothing else, to slog.Default.
 func TestDefaultLog(t *testing.T) {
 	before := slog.Default()
 	defer slog.SetDefault(before)
@@ -89,8 +89,8 @@ func TestDefaultLog(t *testing.T) {
 	})
 }
 
-// TestAHandlerThatBlocksStallsNothing: what handles the log may block for ever at any of its messages. Callers lock and
-// unlock, holds are renewed and end in time, and Close returns.
+// TestAHandlerThatBlocksStallsNothing: if the log handler blocks forever at any message, callers lock and unlock, holds
+// are renewed and end in time, and Close returns.
 func TestAHandlerThatBlocksStallsNothing(t *testing.T) {
 	for _, at := range []string{
 		"master is up", "master is down", "waiting for a quorum", "renewal failed", "renewals succeed again", "hold is lost",

@@ -15,7 +15,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// expectHidden wants each key of the masters to have the prefix, and nothing that was told.
+// expectHidden checks that each key of the masters has the prefix, and nothing that the client told.
 func expectHidden(t *testing.T, fleet *redlocktest.Fleet, prefix string, told ...any) {
 	t.Helper()
 	for _, m := range fleet.Masters() {
@@ -29,8 +29,8 @@ func expectHidden(t *testing.T, fleet *redlocktest.Fleet, prefix string, told ..
 	}
 }
 
-// TestPrefix: at the masters each key has the prefix, whatever a client does, and neither its log nor its trace, which has
-// all errors, has it. A client without knows the lock by the whole name.
+// TestPrefix: all cases hold with a prefix. Each key at the masters has it; the log and the trace, which has all errors, do
+// not. The other client has no prefix, and uses the whole name.
 func TestPrefix(t *testing.T) {
 	const prefix = "orders:"
 	for kind := range kinds {
@@ -48,8 +48,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// TestPrefixIsHidden: operators read and give names without the prefix, whose characters may mean something to SCAN, or in
-// a key; and what Redisson's clients free has it.
+// TestPrefixIsHidden: operators read and give names without the prefix, also one with characters that mean something to
+// SCAN or in a key. The channel on which Redisson's clients publish a release has it.
 func TestPrefixIsHidden(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		const prefix = `p*[q]\?{:`
@@ -96,7 +96,7 @@ func TestPrefixIsHidden(t *testing.T) {
 	})(t)
 }
 
-// TestPrefixOfSets: clients with the prefix and without agree on where a name is.
+// TestPrefixOfSets: clients with and without the prefix look for a name in the same sets.
 func TestPrefixOfSets(t *testing.T) {
 	inSets("a b c", func(t *testing.T, f fleets) {
 		within, whole := f.open(t, redlock.Config{Prefix: "orders:"}, "a b", "b c"), f.open(t, redlock.Config{}, "a b", "b c")

@@ -12,7 +12,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// got is a call that must return a hold. All masters have answered when it returns.
+// got is a call that must succeed. All masters have answered when it returns.
 func got(t *testing.T, what string, call func(context.Context) (*redlock.Hold, error), ctx context.Context) *redlock.Hold {
 	t.Helper()
 	hold, err := call(ctx)
@@ -69,10 +69,9 @@ func rest(d time.Duration) {
 	synctest.Wait()
 }
 
-// betweenAsks waits until the masters, which are 5 ms away, have just been asked by those who wait, who do not ask for
-// the next 20 ms then. Pauses between asks end on a grid of 50 ms, plus a round trip, once they are as long as they
-// get, which takes 1.3 s; some ask once more when they have the answer. Where the grid is depends on when the process
-// began.
+// betweenAsks waits until the waiters have just asked the masters, which are 5 ms away: they do not ask for the next 20 ms.
+// Their pauses are as long as they get after 1.3 s, and then end on a grid of 50 ms, plus a round trip, that depends on
+// when the process began. Some ask once more when they have the answer.
 func betweenAsks(fleet *redlocktest.Fleet) {
 	rest(2 * time.Second)
 	for before := scripts(fleet); scripts(fleet) == before; {
@@ -81,7 +80,7 @@ func betweenAsks(fleet *redlocktest.Fleet) {
 	rest(10 * time.Millisecond)
 }
 
-// expectHolds wants these to have their holds, and the others of all to wait.
+// expectHolds checks that those of all in want have their holds, and the others wait.
 func expectHolds(t *testing.T, when string, all []*waiting, want ...int) {
 	t.Helper()
 	synctest.Wait()
@@ -96,7 +95,7 @@ func expectHolds(t *testing.T, when string, all []*waiting, want ...int) {
 	}
 }
 
-// All readers at the head of the queue are let in by one release, with one message each.
+// One release lets in all readers at the head of the queue, with one message each.
 func TestReadersAreLetInAtOnce(t *testing.T) {
 	for phase := range 10 { // of the grid on which pauses end
 		t.Run(fmt.Sprint(phase), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -125,8 +124,8 @@ func TestReadersAreLetInAtOnce(t *testing.T) {
 	}
 }
 
-// Two readers that both became writers would wait for each other forever, so none does: also a writer that waits
-// already learns of it when a reader of its owner has the lock.
+// A reader cannot become a writer, since two that did would wait for each other. A writer that waits gets ErrUpgrade when
+// its owner becomes a reader.
 func TestUpgradeIsAnError(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, fleet, redlock.Config{})

@@ -26,7 +26,7 @@ type recorder struct {
 	said   map[string]bool // fields that were not zero, see fieldsOf; nil: nobody asks
 }
 
-// trace returns a Trace all of whose functions note their event.
+// trace returns a Trace whose functions note their events.
 func (r *recorder) trace() *redlocktrace.Trace {
 	t := new(redlocktrace.Trace)
 	for _, f := range reflect.ValueOf(t).Elem().Fields() {
@@ -45,7 +45,7 @@ func (r *recorder) trace() *redlocktrace.Trace {
 	return t
 }
 
-// take returns the events since the last take. In a bubble, what has happened is told by then.
+// take returns the events since the last take.
 func (r *recorder) take() []any {
 	synctest.Wait()
 	r.mu.Lock()
@@ -66,8 +66,7 @@ func (r *recorder) steps() []string {
 	return lines
 }
 
-// turns are steps without rounds and votes, of which there are as many as fit into a wait. Those of one
-// call come together, since calls go on beside each other.
+// turns are the steps of one call after the other, without rounds and votes, whose number depends on how long a wait is.
 func (r *recorder) turns() []string {
 	calls := make(map[string][]string)
 	for _, text := range r.steps() {
@@ -87,7 +86,7 @@ var (
 	rounds      = regexp.MustCompile(` \d+\.\d+|, \d+ tries, \d+ rounds`)
 )
 
-// line tells of an event of a call or a hold what the tests look at, nothing of another.
+// line shows what the tests look at of an event of a call or a hold. It is empty for other events.
 func line(e any) string {
 	call := func(c redlocktrace.Call, what string, args ...any) string {
 		return fmt.Sprintf("%d: ", c.ID) + strings.TrimSpace(fmt.Sprintf(what, args...))
@@ -154,7 +153,7 @@ func line(e any) string {
 	return ""
 }
 
-// why is the state that an error tells.
+// why names the state that an error matches.
 func why(err error) string {
 	for _, state := range []error{redlock.ErrTaken, redlock.ErrGuarded, redlock.ErrNoQuorum, redlock.ErrLost} {
 		if errors.Is(err, state) {
@@ -187,8 +186,8 @@ type ballotPaper struct {
 	master string
 }
 
-// sound is what is told of a call, a letter for each event but votes: it begins, tries or waits, and fails, enters another
-// hold, or wins one, which is renewed, ends, and is released, twice where it was kept in between.
+// sound matches the events of a call, with a letter for each but votes: it begins to try or to wait, asks, and fails,
+// enters another hold, or wins one, which is renewed, ends, and is released, twice if it was kept in between.
 var sound = regexp.MustCompile(`^(T[ADGH]*|W[wADGH]*)(F|NG*|CR*ELK?)$`)
 
 // expectSound checks the events of a client, from New until after Close: each thing that begins ends once, and nothing
@@ -266,8 +265,7 @@ func callOf(e any) redlocktrace.Call {
 	return redlocktrace.Call{}
 }
 
-// expectToldAll wants each function of a Trace to have been called, and each field of the events to have said
-// something.
+// expectToldAll checks that each function of a Trace was called, and each field of the events was set once.
 func expectToldAll(t *testing.T, said map[string]bool) {
 	t.Helper()
 	for f := range reflect.TypeFor[redlocktrace.Trace]().Fields() {
@@ -281,8 +279,7 @@ func expectToldAll(t *testing.T, said map[string]bool) {
 	}
 }
 
-// fieldsOf returns where the fields of a struct are, by the names of the struct or an embedded one, and
-// the field.
+// fieldsOf returns the indices of an event's fields, by the name of the struct that declares them and their own.
 func fieldsOf(event reflect.Type) map[string][]int {
 	at := make(map[string][]int)
 	for _, f := range reflect.VisibleFields(event) {

@@ -21,8 +21,7 @@ import (
 //	go test ./redlock -run '^$' -bench . -count 10 >old.txt
 //	benchstat old.txt new.txt
 //
-// The masters have answered before they run a script, so what is measured is the client's: its allocations are
-// exact. For real masters see the module in bench.
+// The masters answer without running a script, so only the client is measured. For real masters see the module in bench.
 
 const taken = "*4\r\n:0\r\n:0\r\n:29000\r\n$39\r\n6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1\r\n"
 
@@ -86,8 +85,7 @@ func BenchmarkTryLockTaken(b *testing.B) {
 	}
 }
 
-// BenchmarkLockUnlockParallel: as many callers as there are processors, or -cpu says, each
-// with a name of its own.
+// BenchmarkLockUnlockParallel: as many callers as processors, or as -cpu says, each with its own name.
 func BenchmarkLockUnlockParallel(b *testing.B) {
 	c := answering(b, answered.Yes)
 	var callers atomic.Int64
@@ -104,8 +102,7 @@ func BenchmarkLockUnlockParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkTrace: what a trace costs. Without one, a Lock and an Unlock cost what they did before there
-// was Config.Trace.
+// BenchmarkTrace: what a trace costs, and that none costs nothing.
 func BenchmarkTrace(b *testing.B) {
 	counted := 0
 	for _, bb := range []struct {

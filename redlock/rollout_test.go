@@ -20,8 +20,8 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// rollout is two processes of a fleet that has the sets a and b, and is about to have b and c: one that is
-// not part of the first rollout yet, and one that is.
+// rollout is two processes of a fleet that changes its sets from a and b to b and c: one from before the first rollout, and
+// one of it.
 type rollout struct {
 	fleets
 	old, moving *redlock.Client
@@ -39,11 +39,11 @@ func onRollout(f func(*testing.T, *rollout)) func(*testing.T) {
 	})
 }
 
-// known is how long others remember a process that is no more.
+// known is how long others remember a process that has ended.
 const known = time.Minute + time.Second
 
-// others runs f with a process that locks the name in one of its sets alone: first with that from before
-// the first rollout, then with one of the second.
+// others runs f with the process from before the first rollout, and then with one of the second: each locks the name in
+// one set.
 func (s *rollout) others(t *testing.T, f func(other *redlock.Client, id string)) {
 	t.Helper()
 	f(s.old, "a")
@@ -52,7 +52,7 @@ func (s *rollout) others(t *testing.T, f func(other *redlock.Client, id string))
 	f(s.open(t, redlock.Config{}, "b c", ""), "c")
 }
 
-// expectCounter wants the fencing counters of a majority in a set not to be below token.
+// expectCounter checks that the fencing counters of a majority in a set are not below token.
 func (s *rollout) expectCounter(t *testing.T, id, name string, token int64) {
 	t.Helper()
 	synctest.Wait()
@@ -67,8 +67,7 @@ func (s *rollout) expectCounter(t *testing.T, id, name string, token int64) {
 	check.AtLeast(t, n, 2, "masters of set %q that have a counter of %d or more", id, token)
 }
 
-// A name that moves is locked in both sets, and others as before: so processes before, in and after the
-// rollout exclude each other.
+// A name that moves is locked in both sets, so that processes before, in and after the rollout exclude each other.
 func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		stays := nameIn(t, s.moving, "b")
@@ -104,7 +103,7 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 	})(t)
 }
 
-// A hold in two sets is lost with either.
+// A hold in two sets is lost when it is lost in either.
 func TestAHoldInTwoSetsIsOne(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		for _, id := range []string{"a", "c"} {
@@ -122,7 +121,7 @@ func TestAHoldInTwoSetsIsOne(t *testing.T) {
 	})(t)
 }
 
-// TestEnterInTwoSetsEndsWithItsContext: where the second set is silent, Enter does not wait for the first to be left.
+// TestEnterInTwoSetsEndsWithItsContext: if the second set is silent, Enter leaves the first without waiting for it.
 func TestEnterInTwoSetsEndsWithItsContext(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		const trip = 20 * time.Millisecond
@@ -142,7 +141,7 @@ func TestEnterInTwoSetsEndsWithItsContext(t *testing.T) {
 	})(t)
 }
 
-// The end of the validity of a hold in two sets is that of the one that ends first.
+// The validity of a hold in two sets ends with the earlier of the two.
 func TestUntilOfTwoSets(t *testing.T) {
 	inSets("a c", func(t *testing.T, f fleets) {
 		for long := range f {
@@ -160,7 +159,7 @@ func TestUntilOfTwoSets(t *testing.T) {
 	})(t)
 }
 
-// Whichever set has the larger token, the hold has that one, and neither set falls behind it.
+// A hold in two sets has the larger of their tokens, and the other set does not fall behind it.
 func TestSetsAgreeOnAToken(t *testing.T) {
 	for _, ahead := range []string{"a", "c"} {
 		t.Run(ahead, onRollout(func(t *testing.T, s *rollout) {
@@ -172,7 +171,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 				token = hold.Token()
 				s.expectCounter(t, "a", s.name, token)
 				s.expectCounter(t, "c", s.name, token)
-				// A master that restarts empty gets it with a renewal.
+				// A renewal heals a master that lost the counter.
 				s.fleets["a"].Master(0).Del("redlock_fence:{" + s.name + "}")
 				time.Sleep(2 * renewEvery)
 				unlock(t, hold)
@@ -185,12 +184,12 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 	}
 }
 
-// Sets that do not agree on a token make no hold: TryLock says so, and Lock waits.
+// As long as two sets cannot agree on a token, TryLock returns ErrNoQuorum, and Lock waits.
 func TestSetsThatDoNotAgree(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		use(t, s.moving, s.name) // so that the masters have the scripts
 		each(s.fleets["a"], 0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
-		// The masters of a freeze when they have granted, and before they are asked to raise.
+		// The masters of set a freeze after they have granted, and before they are asked to raise their counters.
 		freeze := func(counter string) {
 			each(s.fleets["c"], 0, 3, func(m *redlocktest.Master) { m.Set("redlock_fence:{"+s.name+"}", counter) })
 			for _, m := range s.fleets["a"].Masters() {
@@ -214,7 +213,7 @@ func TestSetsThatDoNotAgree(t *testing.T) {
 	})(t)
 }
 
-// Of those who try for a name at the same time, one gets it, though it is in two sets.
+// If several try for a name in two sets at the same time, one gets it.
 func TestTryLockInTwoSets(t *testing.T) {
 	inSets("a b", func(t *testing.T, f fleets) {
 		all := []*redlock.Client{f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "b", "a")}
@@ -245,7 +244,7 @@ func TestTryLockInTwoSets(t *testing.T) {
 	})(t)
 }
 
-// TestErrorsOfAMovingSemaphore: an error of a permit whose name moves says that one was acquired.
+// TestErrorsOfAMovingSemaphore: the error of a permit whose name moves is one of acquire.
 func TestErrorsOfAMovingSemaphore(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		each(s.fleets["a"], 0, 3, (*redlocktest.Master).Kill)
@@ -262,7 +261,7 @@ func TestErrorsOfAMovingSemaphore(t *testing.T) {
 	})(t)
 }
 
-// A caller that cannot reach one of a name's sets keeps nobody from the other.
+// A waiter that cannot reach one of a name's two sets does not hold the name in the other.
 func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	cut := func(b *redlocktest.Fleet) { each(b, 0, 3, (*redlocktest.Master).Cut) }
 	for what, before := range map[string]func(*testing.T, *redlock.Client, *redlocktest.Fleet){
@@ -296,7 +295,7 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// Never more permits are held than there are, in whichever sets they are looked for.
+// Processes that look for permits in different sets hold no more of them than there are.
 func TestPermitsInTwoSets(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		s.others(t, func(other *redlock.Client, id string) {
@@ -313,8 +312,7 @@ func TestPermitsInTwoSets(t *testing.T) {
 	})(t)
 }
 
-// A Hold that entered a writer's lock in one set, where its tree has that already, and is a reader's in the other, is a
-// reader's: others read there.
+// A Hold that entered its tree's writer lock in one set, and reads in the other, is a reader's: others read there.
 func TestHoldOfAWriterAndAReaderInTwoSets(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		expect(t, "Close", s.old.Close())
@@ -334,7 +332,7 @@ func TestHoldOfAWriterAndAReaderInTwoSets(t *testing.T) {
 	})(t)
 }
 
-// A slot of a name that moves is one permit in one set, and may be another's in the other: of these, one is freed.
+// One slot number may be two holders' in the two sets of a name that moves. ForceReleaseSlot frees one of them.
 func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		for i := range 40 { // of which a quarter move
@@ -353,8 +351,8 @@ func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
 	})(t)
 }
 
-// Sets that are refused, since others took their place while they were cut off, enter again what they hold, in one
-// set or two, as a Client does.
+// A process that is refused, since others took its place while it was cut off, can still enter what it holds, in one set
+// or two.
 func TestRefusedSetsEnterAgain(t *testing.T) {
 	onRollout(func(t *testing.T, s *rollout) {
 		expect(t, "Close", s.old.Close())
@@ -392,12 +390,10 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 	})(t)
 }
 
-// A fleet's processes restart one by one with other sets, while all lock: forth in two rollouts, half-way
-// and back, and from the end back again. Package judge checks the history: no name ever has two holders, its
-// tokens grow, and nobody waits for long. Who comes first is settled in each set, so not between processes that
-// lock a name in other sets.
+// A fleet's processes restart one by one with other sets, while all lock: half-way and back, to the end, and back. Package
+// judge checks the history, but for the order of waiters, which each set settles by itself.
 //
-// Permits of a name that moves are compared in one set alone, so none are taken.
+// No permits are taken: their tokens are compared in one set alone.
 func TestRolloutUnderLoadLong(t *testing.T) {
 	all := &tally{had: map[string]int{}}
 	for seed := range uint64(20) {
@@ -410,8 +406,7 @@ func TestRolloutUnderLoadLong(t *testing.T) {
 	}
 }
 
-// routes are the Now and Next of processes in the order of the rollouts, some of which are taken back.
-// Those beside each other are used at the same time.
+// routes are Now and Next of each rollout, some of which are taken back. Neighbours are used at the same time.
 var routes = [...][2]string{{"a b", ""}, {"a b", "d b c"}, {"a b", ""}, {"a b", "d b c"}, {"d b c", "a b"}, {"d b c", ""}, {"d b c", "a b"}, {"a b", ""}}
 
 // rollOut is one seed of TestRolloutUnderLoadLong.

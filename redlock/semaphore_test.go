@@ -24,7 +24,7 @@ func acquireAll(t *testing.T, c *redlock.Client, n, permits int) (holds []*redlo
 	return holds
 }
 
-// Clients that count the permits differently hold no more together than the one with the most says.
+// Clients that count the permits differently hold no more together than the largest count.
 func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		d := open(t, fleet, redlock.Config{})
@@ -33,7 +33,7 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 		expect(t, "TryLock of who counts two", second(c.TryLock(t.Context(), "gpu", redlock.Permits(2))), redlock.ErrTaken)
 		w := locking(t, c, "gpu", redlock.Permits(2))
 		rest(time.Second)
-		// The one who counts two waits for one of the first two slots, and keeps nobody from the others.
+		// A waiter that counts two waits for one of the first two slots, and keeps nobody from the others.
 		slices.SortFunc(holds, func(a, b *redlock.Hold) int { return b.Slot() - a.Slot() })
 		for _, hold := range holds[:2] {
 			unlock(t, hold)
@@ -49,7 +49,7 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	})(t)
 }
 
-// TestInspectSemaphoreTellsOfEachSlot: of many who wait, a master tells of the first for each slot, then of the second.
+// TestInspectSemaphoreTellsOfEachSlot: the queue of a master has the first waiter of each slot, then the second of each.
 func TestInspectSemaphoreTellsOfEachSlot(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const permits, waiters = 2, 3
@@ -68,8 +68,7 @@ func TestInspectSemaphoreTellsOfEachSlot(t *testing.T) {
 	})(t)
 }
 
-// A semaphore can be inspected, and one of its permits released by force, by who does not know how many
-// there are.
+// An operator who does not know the number of permits can inspect a semaphore, and release one permit by force.
 func TestForceReleaseOfOneSlot(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		holds := acquireAll(t, c, 3, 3)
@@ -100,9 +99,8 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 	})(t)
 }
 
-// Permits that are given back at the same time are taken at once, and go to those who began to wait first but for
-// one or two, though they are all of one client, and others wait as well. Which of them is overtaken is chance, so that
-// two times are judged together.
+// Permits that are given back at the same time are taken at once, and go to the first waiters but for one or two, though
+// these are all of one client. Which of them is overtaken is chance, so two runs are judged together.
 func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 	const k = 8
 	first := 0
@@ -146,7 +144,7 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 	check.That(t, first > 2*(k-3), "%d of the %d who began to wait first are served first, want all but one or two of each %d", first, 2*k, k)
 }
 
-// TryAcquire finds a permit that is free, whichever it is, and is refused after one try and one look if none is.
+// TryLock finds any free permit, and is refused after one try and one look if none is free.
 func TestTryAcquireLooks(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 40
@@ -174,7 +172,7 @@ func TestTryAcquireLooks(t *testing.T) {
 			check.Equal(t, next.Slot(), hold.Slot(), "the only slot that is free")
 		}
 		refused()
-		// Whether a slot is free that one master has not freed yet is not known before all have answered.
+		// One master has yet to free a slot: TryLock knows that it is free once the other two have answered.
 		unlock(t, holds[0])
 		rest(10 * time.Millisecond)
 		masters := fleet.Masters()
@@ -187,7 +185,7 @@ func TestTryAcquireLooks(t *testing.T) {
 	})(t)
 }
 
-// No permit lies free while somebody waits for one, at whichever slot: a release tells those who stand elsewhere.
+// A release tells waiters at other slots, so that no permit lies free while somebody waits.
 func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
@@ -208,13 +206,13 @@ func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
 	})(t)
 }
 
-// Whichever slot is held for long, who has waited for 1.2 s is overtaken by nobody at four slots, and at more
-// slots by nobody for longer than it takes to go through them.
+// Whichever slots are held for long, nobody overtakes a waiter for more than 1.2 s at up to four slots, and at more slots
+// for longer than it takes to go through them.
 func TestNobodyOvertakesForLong(t *testing.T) {
 	for k, most := range map[int]time.Duration{2: 1200 * time.Millisecond, 4: 1200 * time.Millisecond, 12: 12 * 400 * time.Millisecond} {
 		t.Run(fmt.Sprint(k), bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			acquireAll(t, c, k-1, k) // for ever
-			// In the last slot others come and go.
+			// Others take turns at the last slot.
 			ctx, stop := context.WithCancel(t.Context())
 			var others sync.WaitGroup
 			defer others.Wait()
@@ -244,7 +242,7 @@ func TestNobodyOvertakesForLong(t *testing.T) {
 	}
 }
 
-// A holder that dies tells nobody: those who wait at other slots find its permit by looking.
+// A holder that dies tells nobody: waiters at other slots find its permit by looking.
 func TestPermitOfTheDeadIsFound(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 8
@@ -257,8 +255,7 @@ func TestPermitOfTheDeadIsFound(t *testing.T) {
 	})(t)
 }
 
-// TestAnErrorIsOfItsOwnCaller: of a caller that waits for a permit, the error does not match that of another caller whose
-// context ended before.
+// TestAnErrorIsOfItsOwnCaller: the error of a caller that waited for a permit does not match the context of another one.
 func TestAnErrorIsOfItsOwnCaller(t *testing.T) {
 	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
 		busy := acquire(t, other, "a", 1)

@@ -15,8 +15,8 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// TestSequences: the pages draw what clients A and B do, as their traces tell it. Write the diagrams
-// anew: go test ./redlock -run TestSequences -update
+// TestSequences: the diagrams of the pages show what the traces of clients A and B tell. To write them:
+// go test ./redlock -run TestSequences -update
 func TestSequences(t *testing.T) {
 	for name, act := range map[string]func(t *testing.T, fleet *redlocktest.Fleet, a, b *redlock.Client){
 		"lock": func(t *testing.T, _ *redlocktest.Fleet, a, _ *redlock.Client) {

@@ -30,7 +30,7 @@ func startFleets(t *testing.T, ids ...string) fleets {
 	return f
 }
 
-// open makes the Sets of one process, which is ready, and closed with the test. now and next are IDs.
+// open makes the client of one process, which must be ready, with the IDs in now and next.
 func (f fleets) open(t *testing.T, cfg redlock.Config, now, next string) *redlock.Client {
 	t.Helper()
 	s := f.start(t, cfg, now, next)
@@ -38,7 +38,7 @@ func (f fleets) open(t *testing.T, cfg redlock.Config, now, next string) *redloc
 	return s
 }
 
-// start is open for a process that may be refused.
+// start is open without waiting for Ready.
 func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlock.Client {
 	t.Helper()
 	of := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: strings.Fields(now), Next: strings.Fields(next)}
@@ -52,7 +52,7 @@ func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlo
 	return newSets(t, of)
 }
 
-// newSets makes the Sets of one process, which are closed with the test.
+// newSets makes the client of one process, which is closed with the test.
 func newSets(t *testing.T, cfg redlock.SetsConfig) *redlock.Client {
 	t.Helper()
 	s := must(redlock.NewSets(cfg))(t, "NewSets")
@@ -60,7 +60,7 @@ func newSets(t *testing.T, cfg redlock.SetsConfig) *redlock.Client {
 	return s
 }
 
-// at returns the IDs of the sets where a majority of the masters has a holder of name, at rest.
+// at returns the IDs of the sets where a majority of the masters has a holder of name.
 func (f fleets) at(name string) (ids []string) {
 	rest(10 * time.Millisecond)
 	for id, fleet := range f {
@@ -84,7 +84,7 @@ func (f fleets) expectAt(t *testing.T, name string, want ...string) {
 	check.That(t, slices.Equal(got, want), "%q is held in sets %q, want %q", name, got, want)
 }
 
-// nameIn returns a name that these Sets lock in those sets.
+// nameIn returns a name that s locks in those sets.
 func nameIn(t *testing.T, s *redlock.Client, ids ...string) string {
 	t.Helper()
 	for i := range 1000 {
@@ -96,8 +96,8 @@ func nameIn(t *testing.T, s *redlock.Client, ids ...string) string {
 	return ""
 }
 
-// Each name is in one set, the same in every process and version; sets get about the same number; and
-// another set takes names for itself and moves no others.
+// Each name is in one set, the same in every process and version. Sets get about the same number of names, and one that is
+// added moves no names but its own.
 func TestSetsSpreadNames(t *testing.T) {
 	inSets("a b c d", func(t *testing.T, f fleets) {
 		three := f.open(t, redlock.Config{}, "a b c", "")
@@ -115,7 +115,7 @@ func TestSetsSpreadNames(t *testing.T) {
 		for id, n := range count {
 			check.That(t, n >= names/4*9/10 && n <= names/4*11/10, "set %q has %d of %d names, want a quarter", id, n, names)
 		}
-		// Changing these puts running processes of two versions at odds.
+		// If these change, processes of two versions lock a name in two places.
 		var got []string
 		for _, name := range []string{"orders:42", "orders:43", "invoices:7", "", "ü", strings.Repeat("x", 1000)} {
 			got = append(got, redlockadmin.Of(four).SetsOf(name)...)
@@ -124,7 +124,7 @@ func TestSetsSpreadNames(t *testing.T) {
 	})(t)
 }
 
-// What names could not be spread over is refused, and leaves nothing open, whichever set it begins with.
+// NewSets refuses sets that names cannot be spread over, and leaves no connection open.
 func TestSetsAreChecked(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		good := redlock.Config{Pools: fleet.Pools(), RestartGuard: redlock.GuardOff}
@@ -170,7 +170,7 @@ func TestSetsAreChecked(t *testing.T) {
 	})(t)
 }
 
-// TestMovesBetweenTheSame: a lock in two sets which lead to one server, as their processes say, is refused: it would wait
+// TestMovesBetweenTheSame: a lock of a name that moves between sets with one server in common is refused: it would wait
 // for itself there.
 func TestMovesBetweenTheSame(t *testing.T) {
 	bubble(4, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
@@ -188,8 +188,8 @@ func TestMovesBetweenTheSame(t *testing.T) {
 	})(t)
 }
 
-// TestSetsShareMasters: sets that names are spread over may share masters, whoever looks at one of them
-// alone. A process in which one of the IDs stands for other masters takes no lock in that set.
+// TestSetsShareMasters: sets that names are spread over may share masters. A process in which one of the IDs stands for
+// other masters takes no lock in that set.
 func TestSetsShareMasters(t *testing.T) {
 	masters(7, func(t *testing.T, fleet *redlocktest.Fleet) {
 		spread := func(two ...int) *redlock.Client {
@@ -229,8 +229,8 @@ func TestSetsShareMasters(t *testing.T) {
 	})(t)
 }
 
-// TestSetsWithOtherMasters: a process in which the IDs of sets stand for other masters takes no lock in these, though
-// it shares no master with others in some of them.
+// TestSetsWithOtherMasters: a process in which the IDs stand for other masters takes no lock in those sets, though it
+// shares no master of them with others.
 func TestSetsWithOtherMasters(t *testing.T) {
 	for _, tt := range []struct {
 		what, ids string
@@ -265,8 +265,8 @@ func TestSetsWithOtherMasters(t *testing.T) {
 	}
 }
 
-// TestCutOffFromTwoSets: a process that was cut off from its sets, and reaches one before the other, takes no lock once it
-// reaches that.
+// TestCutOffFromTwoSets: a process that was cut off from both of its sets is refused as soon as it reaches the one where
+// it is known that others took its place.
 func TestCutOffFromTwoSets(t *testing.T) {
 	inSets("a b x", func(t *testing.T, f fleets) {
 		wires, pools := wired(f["x"], 0, 0, 1, 2)
@@ -294,8 +294,8 @@ func TestCutOffFromTwoSets(t *testing.T) {
 	})(t)
 }
 
-// TestSetsBesideAClientOfOne: while a client of New has the masters of a set, names that would move to another set are
-// refused, and the error says which of the two has no sets.
+// TestSetsBesideAClientOfOne: while a client of New uses the masters of a set, names that move to or from it are refused,
+// and the error says which of the two clients has no sets.
 func TestSetsBesideAClientOfOne(t *testing.T) {
 	inSets("a b", func(t *testing.T, f fleets) {
 		use(t, open(t, f["a"], redlock.Config{RestartGuard: redlock.GuardOff}), "used")
@@ -309,8 +309,8 @@ func TestSetsBesideAClientOfOne(t *testing.T) {
 	})(t)
 }
 
-// TestAnOutageOfOneSetCostsOthersNothing: while the masters of one set are away, and callers ask for its locks again and
-// again, a process stays established in another set, where a lock takes no longer than before.
+// TestAnOutageOfOneSetCostsOthersNothing: in an outage of one set, however often callers ask for its locks, a lock in
+// another set takes no longer.
 func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
 	inSets("a b", func(t *testing.T, f fleets) {
 		s := f.open(t, redlock.Config{Logger: slog.New(slog.DiscardHandler)}, "a b", "")
@@ -339,8 +339,8 @@ func TestAnOutageOfOneSetCostsOthersNothing(t *testing.T) {
 	})(t)
 }
 
-// TestASickSetCostsOthersNothing: when the masters of one set are away as a process starts, its first lock in another
-// set waits for them for 100 ms at most, and later ones do not.
+// TestASickSetCostsOthersNothing: if a process starts in an outage of one set, its first lock in another set takes 100 ms
+// longer at most, and later ones do not.
 func TestASickSetCostsOthersNothing(t *testing.T) {
 	for what, do := range map[string]func(*redlocktest.Master){"killed": (*redlocktest.Master).Kill, "frozen": (*redlocktest.Master).Freeze, "cut": (*redlocktest.Master).Cut} {
 		t.Run(what, inSets("a b", func(t *testing.T, f fleets) {
@@ -362,8 +362,7 @@ func TestASickSetCostsOthersNothing(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenWhileASetIsAway: LockAll of names in two sets takes nothing while the masters of one are away,
-// whichever names are in that one.
+// TestNothingIsTakenWhileASetIsAway: LockAll of names in two sets takes none in an outage of one of the sets.
 func TestNothingIsTakenWhileASetIsAway(t *testing.T) {
 	for what, of := range map[string][]string{"a, b": {"a", "b"}, "b, a": {"b", "a"}, "a, b, a": {"a", "b", "a"}, "b, a, b": {"b", "a", "b"}} {
 		t.Run(what, inSets("a b", func(t *testing.T, f fleets) {
@@ -388,8 +387,8 @@ func TestNothingIsTakenWhileASetIsAway(t *testing.T) {
 	}
 }
 
-// TestALeaseThatIsTooShortIsNotAskedForInAHurry: where the hold of a name that moves is lost in the first set before its
-// caller has it in the second, the caller starts over after a pause.
+// TestALeaseThatIsTooShortIsNotAskedForInAHurry: a caller pauses before it starts over, if a name that moves is lost in the
+// first set before it is held in the second.
 func TestALeaseThatIsTooShortIsNotAskedForInAHurry(t *testing.T) {
 	for what, taken := range map[string]bool{"the second is free": false, "somebody else has the second": true} {
 		t.Run(what, inSets("a b", func(t *testing.T, f fleets) {

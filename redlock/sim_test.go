@@ -27,13 +27,12 @@ var (
 	simFirst = flag.Uint64("sim-first", 0, "the `seed` that TestSim begins with")
 )
 
-// Several clients lock two names in many goroutines, to read or to write, both together, and permits of a
-// semaphore. They wait for them, enter them again, and write to what they protect, while masters, the
-// network and clients fail in every way that masters in memory can. Each seed has a history, which
-// package judge checks.
+// Callers of several clients lock two names, to read or to write, one or both, and take permits. They enter locks again,
+// and write under them, while masters, the network and clients fail in every way that masters in memory can.
+// Package judge checks the history of each seed.
 //
-// Replay one seed: go test ./redlock -run 'TestSim.*/seed=17$' -count 20. A seed settles the faults and what
-// callers do. The library's random pauses, and the order of goroutines at one instant, differ from run to run.
+// Replay one seed: go test ./redlock -run 'TestSim.*/seed=17$' -count 20. A seed fixes the faults and what callers do, but
+// not the library's random pauses, nor the order of goroutines at one instant.
 func TestSim(t *testing.T) { simulate(t, *simFirst, *simSeeds) }
 
 // TestSimLong is TestSim with more seeds.
@@ -73,7 +72,7 @@ type sim struct {
 	skews    map[*redlocktest.Master]time.Duration // how far their clocks are ahead; guarded by mu
 }
 
-// regime is what may go wrong in a seed beside what may in each.
+// regime is what may go wrong in some seeds only.
 type regime int
 
 const (
@@ -83,7 +82,7 @@ const (
 	skewing                  // their clocks jump and drift
 )
 
-// times are how long things take in a seed: they follow the distance to the masters.
+// times are how long things take in a seed, by the distance to the masters.
 type times struct {
 	trip    time.Duration // to the masters and back when all is well
 	timeout time.Duration // of a node
@@ -95,11 +94,11 @@ type times struct {
 	guard   time.Duration // -1: off
 }
 
-// recovery is for how long the votes of a master do not count whose clock ran ahead, at least.
+// recovery is for how long a master's votes do not count after its clock ran ahead, at least.
 const recovery = 30 * time.Second
 
-// drawTimes has masters next door in three seeds of four, and else up to 600 ms away; and in one of eight
-// leases of minutes, which end after everything else.
+// drawTimes draws near masters in three seeds of four, and else some that are up to 600 ms away; and leases of minutes,
+// which end after everything else, in one of eight.
 func drawTimes(d dice, g regime) times {
 	t := times{guard: -1, think: 200 * time.Millisecond}
 	if d.oneIn(4) {
@@ -215,8 +214,8 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 	return c
 }
 
-// calm wants no master to be asked more often than callers have reason to, until over is closed: a client that
-// wakes itself, or asks again without a pause, passes everything else.
+// calm checks, until over is closed, that no master is asked too often: a client that wakes itself, or asks again without
+// a pause, passes all other checks.
 func (s *sim) calm(over <-chan struct{}) {
 	const most = 400 // a busy seed comes to 300
 	before := make(map[*redlocktest.Master]int64)
@@ -234,8 +233,8 @@ func (s *sim) calm(over <-chan struct{}) {
 	}
 }
 
-// settle checks that all is well again: what was given back is free as soon as the masters hear of it,
-// everybody gets what he asks for at once, and nothing is left in the end.
+// settle checks that all is well again: what was given back is free, each client gets what it asks for at once, and
+// nothing is left in the end.
 func (s *sim) settle() {
 	vanished := false
 	for _, c := range s.clients {
@@ -246,8 +245,7 @@ func (s *sim) settle() {
 		s.expectFree()
 	}
 	if vanished || s.regime == emptying {
-		// The guard of a master that restarted last, or was promoted, as a client that is idle finds out with its
-		// next check.
+		// The guard of a master that restarted last, or was promoted, which an idle client finds out with its next check.
 		time.Sleep(s.lease + s.lease/100 + time.Second + 4*s.trip + min(s.lease, 18*time.Second))
 	}
 	if vanished {
@@ -277,10 +275,10 @@ func (s *sim) settle() {
 	}
 }
 
-// last wants c to have each name at once, when all is well.
+// last checks that c gets each kind of hold at once.
 func (s *sim) last(c *simClient) {
-	// A round trip, one more for a master that lacks the script, and some for the token; and all of that twice for a
-	// client that was idle, and finds out only now that a master was a replica for a while.
+	// A round trip, one more for a master that lacks the script, and some for the token: twice, for an idle client that
+	// finds out only now that a master was a replica.
 	patience := 2 * (s.timeout + 6*s.trip)
 	caller := &caller{sim: s, c: c}
 	for _, do := range []history.Do{history.Lock, history.RLock, history.Acquire} {
@@ -297,7 +295,7 @@ func (s *sim) last(c *simClient) {
 	}
 }
 
-// expectFree wants nothing left that somebody has, before its lease can have ended.
+// expectFree checks that nothing is held any more, before a lease can have ended.
 func (s *sim) expectFree() {
 	for _, m := range s.fleet.Masters() {
 		for _, key := range s.left(m) {
@@ -306,8 +304,7 @@ func (s *sim) expectFree() {
 	}
 }
 
-// left returns what locks and those that wait for them have left on a master. Where masters forget, they
-// may keep the readers of a lock that is gone, for their lease.
+// left returns what is left of locks and queues on a master. One that forgot a lock may keep its readers for their lease.
 func (s *sim) left(m *redlocktest.Master) (list []string) {
 	for _, name := range append([]string{"a", "b"}, simSlots...) {
 		if hash := m.Hash(name); hash != nil {
@@ -326,7 +323,7 @@ func (s *sim) left(m *redlocktest.Master) (list []string) {
 	return list
 }
 
-// caller is a goroutine that locks and unlocks in every way there is, until the faults are over.
+// caller is a goroutine that locks and unlocks until the faults are over.
 type caller struct {
 	*sim
 	c *simClient
@@ -341,7 +338,7 @@ type simHeld struct {
 	over   bool // it was given back; guarded by sim.mu
 }
 
-// drawCalls has callers call in every way there is, or in a third of the seeds in one to three ways, but often.
+// drawCalls draws all kinds of calls or, in a third of the seeds, one to three kinds, which then happen often.
 func drawCalls(d dice) []history.Do {
 	all := []history.Do{
 		history.TryLock, history.LockFor, history.Lock, history.Lock, history.Lock, history.RLock, history.RLock,
@@ -383,7 +380,7 @@ func (c *caller) run() {
 	}
 }
 
-// take asks for names, for up to wait, or for as long as it takes if that is 0.
+// take asks for names, for up to wait, or without a deadline if that is 0.
 func (c *caller) take(do history.Do, names []string, wait time.Duration) (all []*simHeld, err error) {
 	err = c.within(context.Background(), wait, history.Event{Do: do, Names: names}, func(ctx context.Context, call int) error {
 		holds, _, err := workload.Ask(ctx, c.c.Client, do, names, c.long/2, c.c.permits)
@@ -411,8 +408,7 @@ func (c *caller) use(h *simHeld) {
 	}
 }
 
-// work keeps a hold for a while, mostly a short one, and sometimes longer than a lease; and writes to what
-// it protects.
+// work writes under a hold, and keeps it for a while: mostly a short one, sometimes longer than a lease.
 func (c *caller) work(h *simHeld) {
 	c.write(c, h)
 	most := c.think / 2
@@ -453,7 +449,7 @@ func (c *caller) unlock(h *simHeld, bound time.Duration) error {
 	return err
 }
 
-// expectKind wants what a call returned to be of one of these kinds, which are documented, or nil.
+// expectKind checks that a call returned nil, or an error of one of the kinds that are documented.
 func (c *caller) expectKind(do history.Do, err error, kinds ...error) {
 	documented := slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
 	if err != nil && !documented && !c.looksOld(err) && !c.vanished(c.c) {
@@ -467,7 +463,7 @@ func (c *caller) bounded(h *simHeld, do history.Do, bound time.Duration, f func(
 	return c.within(context.Background(), bound, e, func(ctx context.Context, _ int) error { return f(ctx) })
 }
 
-// within records a call of f, whose context ends after bound, unless that is 0. It must return then.
+// within records a call of f, whose context ends after bound, unless that is 0. The call must return by then.
 func (c *caller) within(ctx context.Context, bound time.Duration, e history.Event, f func(ctx context.Context, call int) error) error {
 	begin := time.Now()
 	if bound > 0 {

@@ -18,7 +18,7 @@ type simFault struct {
 	name    string
 	in      []regime      // nil: in each
 	forgets history.Phase // when a master loses what it granted, though it does not restart
-	// act harms a master, or the wires of clients to it, and returns what mends it: nil if nothing does.
+	// act harms a master, or the wires of clients to it, and returns what mends it, nil if nothing needs to.
 	act func(f *faults, m *redlocktest.Master) func()
 }
 
@@ -39,7 +39,7 @@ var simFaults = []simFault{
 	}},
 	{name: "jitter", act: lagging(func(d dice) time.Duration { return d.upTo(40 * time.Millisecond) })},
 	{name: "lossy", act: lagging(func(d dice) (late time.Duration) {
-		// As TCP sends it again, until the loss is over: what is lost no more arrives.
+		// TCP sends it again, until it arrives.
 		for again := 200 * time.Millisecond; late < 600*time.Millisecond && d.oneIn(5); again *= 2 {
 			late += again
 		}
@@ -82,7 +82,7 @@ var simFaults = []simFault{
 	{name: "clock-slow", in: []regime{skewing}, forgets: history.Mending, act: drift(-1)},
 }
 
-// once makes a fault of what takes no time.
+// once makes a fault that needs no mending.
 func once(act func(*redlocktest.Master)) func(*faults, *redlocktest.Master) func() {
 	return func(_ *faults, m *redlocktest.Master) func() { act(m); return nil }
 }
@@ -93,7 +93,7 @@ func revive(m *redlocktest.Master) {
 	}
 }
 
-// cutting cuts one client off from a master: from each that the fault is done to the same one.
+// cutting cuts one client off from a master: the same client from each master of the fault.
 func cutting(there, back bool) func(*faults, *redlocktest.Master) func() {
 	return func(f *faults, m *redlocktest.Master) func() {
 		wires := f.wires(m)
@@ -103,7 +103,7 @@ func cutting(there, back bool) func(*faults, *redlocktest.Master) func() {
 	}
 }
 
-// lagging makes what all clients and a master send to each other late.
+// lagging delays what all clients and a master send to each other.
 func lagging(late func(dice) time.Duration) func(*faults, *redlocktest.Master) func() {
 	return func(f *faults, m *redlocktest.Master) func() {
 		var mu sync.Mutex
@@ -123,8 +123,8 @@ func lagging(late func(dice) time.Duration) func(*faults, *redlocktest.Master) f
 	}
 }
 
-// jump moves a master's clock by up to two minutes: not so often that all jumps together are an hour, after
-// which masters forget the counters of tokens. Nobody promises these if clocks are set back as well.
+// jump moves a master's clock by up to two minutes. All jumps together are less than an hour, after which masters forget
+// fencing counters: no tokens are promised then if clocks are set back.
 func jump(sign time.Duration) func(*faults, *redlocktest.Master) func() {
 	return func(f *faults, m *redlocktest.Master) func() {
 		by := sign * f.upTo([]time.Duration{3 * time.Second, 2 * time.Minute}[f.IntN(2)])
@@ -145,7 +145,7 @@ func drift(sign time.Duration) func(*faults, *redlocktest.Master) func() {
 	}
 }
 
-// shift moves a master's clock, beside what other faults did to it: so one that goes back never jumps ahead.
+// shift moves a master's clock, and adds to what other faults did to it.
 func (s *sim) shift(m *redlocktest.Master, by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,14 +153,14 @@ func (s *sim) shift(m *redlocktest.Master, by time.Duration) {
 	m.Skew(s.skews[m])
 }
 
-// faults is one fault: what is drawn for it.
+// faults is one fault, with its dice.
 type faults struct {
 	*sim
 	dice
-	victim int // which client it is done to, of those that there are
+	victim int // the number of a client
 }
 
-// wires returns those of all clients to m that were not killed.
+// wires returns the wires to m of all clients that were not killed.
 func (s *sim) wires(m *redlocktest.Master) (all []*redlocktest.Wire) {
 	i := slices.Index(s.fleet.Masters(), m)
 	s.mu.Lock()
@@ -173,9 +173,8 @@ func (s *sim) wires(m *redlocktest.Master) (all []*redlocktest.Wire) {
 	return all
 }
 
-// disturb does one thing after the other, or at the same time in half of the seeds, and returns when all of
-// it is mended. In half of the seeds only a few kinds happen, but often: what one kind mends hides what
-// another one broke.
+// disturb does one fault after another or, in half of the seeds, several at the same time, and returns when all are
+// mended. In half of the seeds only a few kinds happen, but often: what one kind mends hides what another broke.
 func (s *sim) disturb(d dice) {
 	possible := slices.DeleteFunc(slices.Clone(simFaults), func(f simFault) bool {
 		return f.in != nil && !slices.Contains(f.in, s.regime)
@@ -202,8 +201,7 @@ func (s *sim) disturb(d dice) {
 	}
 }
 
-// strike does one fault to one master, to a minority, a majority, or all, at once or one after the other,
-// and mends it.
+// strike does one fault to one master, a minority, a majority, or all, at once or in turn, and mends it.
 func (f *faults) strike(kind simFault, id int) {
 	masters := f.fleet.Masters()
 	n := len(masters)
@@ -243,8 +241,7 @@ func (f *faults) strike(kind simFault, id int) {
 	f.add(mended)
 }
 
-// vanish kills a client, as SIGKILL does: what it has sent arrives, and nothing else is heard of it. Another
-// one takes its place.
+// vanish kills a client, as SIGKILL does: what it has sent arrives, and no more. Another one takes its place.
 func (s *sim) vanish(d dice, id int) {
 	s.mu.Lock()
 	c := s.clients[d.IntN(len(s.clients))]
@@ -266,7 +263,7 @@ func (s *sim) vanish(d dice, id int) {
 	s.join(d.fork(), fmt.Sprintf("%s.%d", c.who, id), d.IntN(2))
 }
 
-// noise loses messages that masters publish, and delivers others late or twice.
+// noise loses published messages, and delivers others late or twice.
 type noise struct {
 	noising sync.Mutex
 	dice    dice
@@ -287,7 +284,7 @@ func (n *noise) begin(m *redlocktest.Master) (end func()) {
 	return func() { set(false) }
 }
 
-// noisy puts a connection to m where the noise is.
+// noisy exposes a connection to the noise at m.
 func (n *noise) noisy(m *redlocktest.Master, c redis.Conn) redis.Conn {
 	n.noising.Lock()
 	defer n.noising.Unlock()

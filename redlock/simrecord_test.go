@@ -26,7 +26,7 @@ type record struct {
 	replay string // the command that runs the seed again
 }
 
-// begin records what is set up.
+// begin records the setup.
 func (s *sim) begin(replay string) {
 	s.replay = replay
 	run := &history.Run{
@@ -92,9 +92,9 @@ func (s *sim) call(c *simClient, e history.Event, f func(call int) error) error 
 	return err
 }
 
-// looksOld reports whether err says that other clients use other masters, which may be where clocks jump: a
-// master that has just restarted, and whose clock was set ahead, says that it is old. So who comes then takes the
-// run id that others still publish for that of another master. See Limits in docs/design/clients.md.
+// looksOld reports whether err is an ErrOverlap that a jump of a clock explains: a master that has just restarted says that
+// it is old if its clock was set ahead, so a newcomer takes the run id that others still publish for another master's. See
+// Limits in docs/design/clients.md.
 func (s *sim) looksOld(err error) bool {
 	return s.regime == skewing && errors.Is(err, redlock.ErrOverlap)
 }
@@ -173,7 +173,7 @@ func (s *sim) write(c *caller, h *simHeld) {
 	s.alive(c.c, h)
 }
 
-// judge checks the history. That of a seed that fails is kept, with a picture.
+// judge checks the history. If it fails, the history is kept, with a picture.
 func (s *sim) judge(t *testing.T, all *tally) {
 	h, err := history.Merge(s.events)
 	check.OK(t, err)
@@ -206,11 +206,10 @@ func write(t *testing.T, path string, h *history.History) {
 	expect(t, "Write", h.Write(file))
 }
 
-// wanted is what callers are to be granted and told in TestSim, and how much of it each ten seeds have at least. Of each fault
-// that any seed may have they have one.
+// wanted is how often ten seeds of TestSim have each kind of event at least. Each fault of all regimes happens once.
 var wanted = map[string]int{"grant": 60, "enter": 5, "extend": 5, "downgrade": 2, "lost": 2, "write": 30, "taken": 5, "noquorum": 1}
 
-// tally counts how often each thing happened in all seeds: where it does not, TestSim passes and shows nothing.
+// tally counts the kinds of events in all seeds. Without those that are wanted, TestSim would pass and show nothing.
 type tally struct {
 	mu    sync.Mutex
 	seeds int
@@ -227,7 +226,7 @@ func (all *tally) add(events []history.Event) {
 	}
 }
 
-// expect wants enough of each thing. A few seeds that somebody replays need not have them all.
+// expect checks that there was enough of each kind. A few seeds that somebody replays need not have all.
 func (all *tally) expect(t *testing.T) {
 	if t.Failed() || all.seeds < 30 {
 		return

@@ -22,7 +22,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// scene is something that goes wrong, and what its user then reads.
+// scene is something that goes wrong. testdata/texts.txt has what the user then reads.
 type scene struct {
 	name   string
 	n      int // masters, 3 if 0
@@ -41,19 +41,19 @@ type stage struct {
 	hold *redlock.Hold // if it begins with one
 }
 
-// settle takes so long that an idle client knows of what has happened.
+// settle waits until an idle client knows what has happened.
 func (s *stage) settle() { time.Sleep(19 * time.Second) }
 
-// last has the third master answer last, so that it is no matter of luck who decides.
+// last makes the third master answer last, so that the decision is no matter of luck.
 func (s *stage) last() { s.Fleet.Master(2).Delay(100 * time.Millisecond) }
 
-// all has something done to all masters, and the client know of it.
+// all does something to all masters, and waits until the client knows of it.
 func (s *stage) all(do func(*redlocktest.Master)) {
 	each(s.Fleet, 0, 3, do)
 	s.settle()
 }
 
-// taken has another client hold orders:42.
+// taken makes another client hold orders:42.
 func (s *stage) taken() {
 	s.t.Helper()
 	lock(s.t, s.t.Context(), open(s.t, s.Fleet, redlock.Config{}), "orders:42")
@@ -74,7 +74,7 @@ func (s *stage) lockWithin(d time.Duration, options ...redlock.Option) error {
 
 // What goes wrong.
 
-// first has something done to the first two masters, and the client know of it.
+// first does something to the first two masters, and waits until the client knows of it.
 func first(do func(*redlocktest.Master)) func(*stage) {
 	return func(s *stage) {
 		each(s.Fleet, 0, 2, do)
@@ -82,7 +82,7 @@ func first(do func(*redlocktest.Master)) func(*stage) {
 	}
 }
 
-// firstAlone is first where the third master answers last.
+// firstAlone is first, and makes the third master answer last.
 func firstAlone(do func(*redlocktest.Master)) func(*stage) {
 	return func(s *stage) {
 		first(do)(s)
@@ -90,7 +90,7 @@ func firstAlone(do func(*redlocktest.Master)) func(*stage) {
 	}
 }
 
-// atOnce does something to masters of which the client knows nothing yet.
+// atOnce does something to masters just before the call.
 func atOnce(masters int, do func(*redlocktest.Master)) func(*stage) {
 	return func(s *stage) { each(s.Fleet, 0, masters, do) }
 }
@@ -125,13 +125,13 @@ func giveToAnother(m *redlocktest.Master) {
 	m.Expire("orders:42", time.Minute)
 }
 
-// forLong is what two masters are dead for: the client is established no more.
+// forLong kills two masters for so long that the client is established no more.
 func forLong(s *stage) {
 	first(die)(s)
 	time.Sleep(time.Minute)
 }
 
-// fromTheStart is when all masters hang for a client that has yet to be established.
+// fromTheStart makes all masters hang before the client is established.
 func fromTheStart(s *stage) {
 	each(s.Fleet, 0, 3, hang)
 	s.Client = open(s.t, s.Fleet, redlock.Config{})
@@ -436,8 +436,8 @@ var normal = []struct {
 // lines is a Logger's output.
 type lines struct{ check.Output }
 
-// sorted returns the lines, in an order that does not depend on which master came first. That
-// masters are up is no news.
+// sorted returns the lines in an order that does not depend on which master came first, without those of masters that are
+// up.
 func (l *lines) sorted() string {
 	all := slices.DeleteFunc(l.Lines(), func(line string) bool {
 		return strings.Contains(line, "master is up") || strings.Contains(line, "no subscription")
@@ -461,7 +461,7 @@ func logger(out io.Writer) *slog.Logger {
 // Write the files anew: go test ./redlock -run 'TestTexts|TestTraces' -update
 var update = flag.Bool("update", false, "write the files in testdata, and the pages, anew")
 
-// golden is a file with what something says, in sections. What changes there is to be read aloud.
+// golden is a file of texts, in sections. Read aloud what changes there.
 type golden struct {
 	file   string
 	wanted map[string]string // sections that were not compared yet, by name
@@ -483,7 +483,7 @@ func newGolden(t *testing.T, file string) *golden {
 	return g
 }
 
-// section compares what is said, in a subtest of that name, with the section of the file.
+// section is a subtest that compares what says returns with the section of that name.
 func (g *golden) section(t *testing.T, name string, says func(*testing.T) string) {
 	want := g.wanted[name]
 	delete(g.wanted, name)
@@ -496,7 +496,7 @@ func (g *golden) section(t *testing.T, name string, says func(*testing.T) string
 	})
 }
 
-// close wants all sections to have been compared, or writes them.
+// close checks that all sections were compared, or writes them.
 func (g *golden) close(t *testing.T) {
 	t.Helper()
 	switch {

@@ -15,8 +15,7 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// tale is what happens to a client that is traced. The answers of a round come in the order of the masters,
-// after 2, 4 and 8 ms.
+// tale is what happens to a client that is traced. The masters answer after 2, 4 and 8 ms.
 type tale struct {
 	*recorder
 	fleet    *redlocktest.Fleet
@@ -24,7 +23,7 @@ type tale struct {
 	text     strings.Builder
 }
 
-// tell adds what the trace has told of something.
+// tell adds lines of the trace, below a headline.
 func (s *tale) tell(what string, lines []string) {
 	fmt.Fprintf(&s.text, "%s:\n", what)
 	for _, line := range lines {
@@ -32,7 +31,7 @@ func (s *tale) tell(what string, lines []string) {
 	}
 }
 
-// inTurn has the masters of a fleet answer one after the other.
+// inTurn makes the masters of a fleet answer one after the other.
 func inTurn(fleet *redlocktest.Fleet) {
 	for i, m := range fleet.Masters() {
 		m.Delay(time.Millisecond << i)
@@ -64,8 +63,7 @@ var tales = []struct {
 		time.Sleep(time.Second)
 		s.tell("its own Unlock", s.turns())
 	}},
-	// It has no place in the queue of the masters until it is the first of them: the next call of its client
-	// enters it.
+	// The masters' queue does not have it until it is the first of its client's callers: a release enters it.
 	{"a caller that waits behind others of its client is told how many", func(t *testing.T, s *tale) {
 		hold := lock(t, t.Context(), s.c, "a")
 		second, third := locking(t, s.c, "a"), locking(t, s.c, "a")
@@ -261,7 +259,7 @@ var tales = []struct {
 	}},
 }
 
-// TestTraces: what traces tell, step by step, is in testdata/traces.txt. There is nothing that they never tell.
+// TestTraces: testdata/traces.txt has what traces tell, step by step. Each event and field is told at least once.
 func TestTraces(t *testing.T) {
 	g := newGolden(t, "testdata/traces.txt")
 	said, told := make(map[string]bool), 0
