@@ -281,7 +281,7 @@ var cases = map[string]func(*testing.T, *setting){
 	"is unlocked once": func(t *testing.T, p *setting) {
 		hold := p.take(t)
 		unlock(t, hold)
-		over(t, hold.Context())
+		over(hold.Context())
 		expect(t, "Err", hold.Context().Err(), context.Canceled)
 		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
 		expectNot(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)

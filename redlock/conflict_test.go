@@ -81,24 +81,21 @@ func use(t *testing.T, c *redlock.Client, name string) {
 	synctest.Wait()
 }
 
-// grounds are five masters, and four sets of others.
-type grounds struct {
-	*redlocktest.Fleet
-	sets fleets
+// process is a client of some masters or, with IDs in now, of sets.
+type process struct {
+	cfg       redlock.Config
+	places    []int
+	now, next string
 }
 
-// process starts a client of some of the masters, or Sets.
-type process func(*testing.T, grounds) (*redlock.Client, *lines)
-
-func ofMasters(cfg redlock.Config, places ...int) process {
-	return func(t *testing.T, g grounds) (*redlock.Client, *lines) { return joins(t, g.Fleet, cfg, places...) }
-}
-
-func ofSets(name, now, next string) process {
-	return func(t *testing.T, g grounds) (*redlock.Client, *lines) {
-		log := new(lines)
-		return g.sets.start(t, redlock.Config{Name: name, Logger: logger(log)}, now, next), log
+func (p process) start(t *testing.T, fleet *redlocktest.Fleet, sets fleets) (*redlock.Client, *lines) {
+	t.Helper()
+	if p.now == "" {
+		return joins(t, fleet, p.cfg, p.places...)
 	}
+	log := new(lines)
+	p.cfg.Logger = logger(log)
+	return sets.start(t, p.cfg, p.now, p.next), log
 }
 
 // TestWhoComesSecond: a process whose masters, leases or lists of sets conflict with those of established ones takes no
@@ -114,44 +111,48 @@ func TestWhoComesSecond(t *testing.T) {
 		return redlock.Config{Name: name, Lease: longest, RestartGuard: longest}
 	}
 	hidden := redlock.Config{NoRecord: true}
+	of := func(cfg redlock.Config, places ...int) process { return process{cfg: cfg, places: places} }
+	ofSets := func(name, now, next string) process {
+		return process{cfg: redlock.Config{Name: name}, now: now, next: next}
+	}
 	for _, tt := range []struct {
 		name          string
 		first, second process
 		want          error
 		says          string
-		goesOn        process // goes together with the first, whatever the second uses
+		goesOn        string // the sets next of a process that goes together with the first, whatever the second uses
 	}{
-		{"{1,2,3} and {3,4,5}", ofMasters(named("first", 0), three...), ofMasters(named("second", 0), 2, 3, 4), redlock.ErrOverlap, "first on ", nil},
+		{"{1,2,3} and {3,4,5}", of(named("first", 0), three...), of(named("second", 0), 2, 3, 4), redlock.ErrOverlap, "first on ", ""},
 		{
-			"without records", ofMasters(hidden, three...), ofMasters(hidden, 2, 3, 4),
-			redlock.ErrOverlap, "a client that has ended or keeps no record uses", nil,
+			"without records", of(hidden, three...), of(hidden, 2, 3, 4),
+			redlock.ErrOverlap, "a client that has ended or keeps no record uses", "",
 		},
 		{
-			"a lease above the guard of others", ofMasters(named("first", lease), three...), ofMasters(named("second", 5*time.Minute), three...),
-			redlock.ErrShortGuard, "this client takes leases of 5m0s, and first on ", nil,
+			"a lease above the guard of others", of(named("first", lease), three...), of(named("second", 5*time.Minute), three...),
+			redlock.ErrShortGuard, "this client takes leases of 5m0s, and first on ", "",
 		},
 		{
-			"a guard below the leases of others", ofMasters(named("first", 5*time.Minute), three...), ofMasters(named("second", lease), three...),
-			redlock.ErrShortGuard, "takes leases of 5m0s, and this client has a guard of 30s", nil,
+			"a guard below the leases of others", of(named("first", 5*time.Minute), three...), of(named("second", lease), three...),
+			redlock.ErrShortGuard, "takes leases of 5m0s, and this client has a guard of 30s", "",
 		},
 		{
 			"late", ofSets("fleet", "b c", ""), ofSets("second", "a b", ""),
-			redlock.ErrRoute, " has the sets b, c, this client the sets a, b; that was established before, so this client takes no lock in set ", ofSets("fleet", "b c", "a b c d"),
+			redlock.ErrRoute, " has the sets b, c, this client the sets a, b; that was established before, so this client takes no lock in set ", "a b c d",
 		},
 		{
 			"another operator", ofSets("fleet", "a b", "b c"), ofSets("second", "b d", ""),
-			redlock.ErrRoute, " has the sets a, b now and b, c next, this client the sets b, d;", ofSets("fleet", "a b", "a b c d"),
+			redlock.ErrRoute, " has the sets a, b now and b, c next, this client the sets b, d;", "a b c d",
 		},
 	} {
 		t.Run(tt.name, masters(5, func(t *testing.T, fleet *redlocktest.Fleet) {
-			g := grounds{Fleet: fleet}
+			var sets fleets
 			if tt.want == redlock.ErrRoute {
-				g.sets = startFleets(t, "a", "b", "c", "d")
+				sets = startFleets(t, "a", "b", "c", "d")
 			}
-			a, logA := tt.first(t, g)
+			a, logA := tt.first.start(t, fleet, sets)
 			use(t, a, "used")
 			time.Sleep(10 * time.Minute) // for as long as anything is remembered, several times
-			b, logB := tt.second(t, g)
+			b, logB := tt.second.start(t, fleet, sets)
 			refused := func(call string, err error) {
 				t.Helper()
 				expect(t, call, err, tt.want)
@@ -176,11 +177,11 @@ func TestWhoComesSecond(t *testing.T) {
 			}
 			expect(t, "Conflict of the first", redlockadmin.Of(a).Conflict())
 			expect(t, "Conflict of the second", redlockadmin.Of(b).Conflict(), tt.want)
-			if x, y := logA.count(conflictFound), logB.count(conflictFound); x != 0 || y == 0 || tt.goesOn == nil && y > 1 {
+			if x, y := logA.count(conflictFound), logB.count(conflictFound); x != 0 || y == 0 || tt.goesOn == "" && y > 1 {
 				t.Errorf("the logs have the conflict %d and %d times, want that of the second to have it once", x, y)
 			}
-			if tt.goesOn != nil {
-				later, _ := tt.goesOn(t, g)
+			if tt.goesOn != "" {
+				later, _ := ofSets("fleet", tt.first.now, tt.goesOn).start(t, fleet, sets)
 				use(t, later, "used")
 				expect(t, "Close", later.Close())
 			}

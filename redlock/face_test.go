@@ -83,7 +83,7 @@ func TestErrorsAreOfThisPackage(t *testing.T) {
 		}})
 		hold := lock(t, t.Context(), c, "a")
 		seize(fleet, 0, 3)
-		over(t, hold.Context())
+		over(hold.Context())
 		cause := context.Cause(hold.Context())
 		if err := hold.Unlock(t.Context()); !errors.Is(cause, err) {
 			t.Errorf("Unlock = %v, want the cause %v", err, cause)

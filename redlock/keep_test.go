@@ -128,15 +128,6 @@ func TestKeepEnds(t *testing.T) {
 			freed, err := redlockadmin.Of(keeper).ForceUnlock(t.Context(), "a")
 			check.That(t, freed && err == nil, "ForceUnlock = %v, %v", freed, err)
 		},
-		"a fixed lease": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
-			unlock(t, lock(t, t.Context(), keeper, "a"))
-			hold := lock(t, t.Context(), keeper, "a", redlock.Lease(5*time.Second))
-			time.Sleep(4 * time.Second)
-			expectAlive(t, hold)
-			over(t, hold.Context())
-			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
-			time.Sleep(time.Second) // its validity ends before its lease
-		},
 		"a permit": func(t *testing.T, _ *redlocktest.Fleet, keeper, _ *redlock.Client) {
 			unlock(t, acquire(t, keeper, "a", 1))
 		},

@@ -296,7 +296,7 @@ func TestHoldsEndWithTheFirst(t *testing.T) {
 		child, cancel := context.WithCancel(holds.Context())
 		defer cancel()
 		seize(fleet, 0, 3)
-		over(t, child)
+		over(child)
 		expect(t, "Cause", context.Cause(child), redlock.ErrLost)
 		check.Says(t, context.Cause(child), `"a"`, "Cause")
 		expectAlive(t, holds.Hold("b"))

@@ -14,29 +14,17 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// traceID is what a context of a test carries.
-type traceID struct{}
-
-// ids maps each message to the ID that its context carries.
-type ids struct {
-	sync.Mutex
-	of map[string]any
-}
-
-func (l *ids) log() *slog.Logger {
-	l.of = make(map[string]any)
-	return slog.New(handled(func(ctx context.Context, message string) {
-		l.Lock()
-		defer l.Unlock()
-		l.of[message] = ctx.Value(traceID{})
-	}))
-}
-
 // A log handler is given the caller's context, which carries the ID of a trace.
 func TestLogHasTheContext(t *testing.T) {
 	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		var log ids
-		c := open(t, fleet, redlock.Config{Logger: log.log()})
+		type traceID struct{}
+		var mu sync.Mutex
+		carried := make(map[string]any) // by the context of each message
+		c := open(t, fleet, redlock.Config{Logger: slog.New(handled(func(ctx context.Context, message string) {
+			mu.Lock()
+			defer mu.Unlock()
+			carried[message] = ctx.Value(traceID{})
+		}))})
 		ctx := context.WithValue(t.Context(), traceID{}, "4bf92f35")
 		hold := lock(t, ctx, c, "a")
 		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
@@ -49,10 +37,10 @@ func TestLogHasTheContext(t *testing.T) {
 		fails := errors.New("no")
 		expect(t, "Lead", c.Lead(ends, "c", func(context.Context) error { return fails }), context.DeadlineExceeded)
 		synctest.Wait()
-		log.Lock()
-		defer log.Unlock()
+		mu.Lock()
+		defer mu.Unlock()
 		for _, message := range []string{"waiting for a quorum", "renewal failed", "hold is lost", "leads no more, and campaigns again"} {
-			check.Equal[any](t, log.of["redlock: "+message], "4bf92f35", "the ID in the context of %q", message)
+			check.Equal[any](t, carried["redlock: "+message], "4bf92f35", "the ID in the context of %q", message)
 		}
 	})(t)
 }
@@ -74,18 +62,15 @@ func TestDefaultLog(t *testing.T) {
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	synctest.Test(t, func(t *testing.T) {
-		var log ids
+		var log lines
 		fleet := redlocktest.Start(t, 3)
 		open(t, fleet, redlock.Config{})
-		slog.SetDefault(log.log()) // later than New: a client may be a package's variable
+		slog.SetDefault(logger(&log)) // later than New: a client may be a package's variable
 		fleet.Master(0).Kill()
 		time.Sleep(time.Minute)
 		fleet.Master(0).Restart()
 		time.Sleep(time.Minute)
-		log.Lock()
-		defer log.Unlock()
-		_, warned := log.of["redlock: master is down"]
-		check.That(t, warned && len(log.of) == 1, "the log has %v, want that a master is down", log.of)
+		check.That(t, log.count("redlock: master is down") == 1 && len(log.Lines()) == 1, "the log has %s, want that a master is down", &log)
 	})
 }
 
