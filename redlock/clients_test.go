@@ -48,7 +48,7 @@ func TestClientRecord(t *testing.T) {
 			t.Helper()
 			all, err := redlockadmin.Of(c).Clients(t.Context())
 			if err != nil || len(all) != 1 || all[0].ID != redlockadmin.Of(orders).IDs()[0] {
-				t.Fatalf("Clients = %v, %v; want %s, and not who only looks", all, err, redlockadmin.Of(orders).IDs()[0])
+				t.Fatalf("Clients = %v, %v; want %s, and not the client that only looks", all, err, redlockadmin.Of(orders).IDs()[0])
 			}
 			return &all[0]
 		}
@@ -71,7 +71,7 @@ func TestClientRecord(t *testing.T) {
 			time.Sleep(3 * time.Second)
 		}
 		if i := find(); i.Holds != 0 || i.Waits != 0 || i.Seen > 19*time.Second {
-			t.Errorf("record: %+v, want no hold, nobody who waits, and seen within 19 s", i)
+			t.Errorf("record: %+v, want no hold, no waiter, and seen within 19 s", i)
 		}
 		fleet.Master(0).Restart()
 		time.Sleep(2 * time.Second)

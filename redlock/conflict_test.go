@@ -161,7 +161,7 @@ func TestWhoComesSecond(t *testing.T) {
 					t.Errorf("%s = %v, want one line that begins with redlock:, and is ours but once", call, err)
 				}
 				if why, ok := errors.AsType[*redlock.ConflictError](err); !ok || !why.Refused || (tt.name == "without records") != (why.Client == nil) {
-					t.Fatalf("%s = %v, want a *ConflictError of who was refused, and by whom", call, err)
+					t.Fatalf("%s = %v, want a *ConflictError of a refusal, with the other client", call, err)
 				}
 			}
 			refused("Ready of the second", b.Ready(t.Context()))
@@ -208,7 +208,7 @@ func TestOnlookers(t *testing.T) {
 		look(0)
 		time.Sleep(time.Minute)
 		for i, m := range fleet.Masters() {
-			check.Equal(t, len(m.Keys()), 0, "keys at master %d of who looks", i)
+			check.Equal(t, len(m.Keys()), 0, "keys at master %d of a client that only looks", i)
 		}
 		a, log := member(t, fleet, "a", 0, 1, 2)
 		use(t, a, "used")

@@ -42,7 +42,7 @@ func TestKeep(t *testing.T) {
 		}
 		check.Equal(t, fleet.Master(0).Commands()-before, 0, "commands for a hundred locks of what is kept")
 		for _, m := range fleet.Masters() {
-			check.Equal(t, m.Holder("a"), first.Owner(), "who has what is kept on %s", m.Name())
+			check.Equal(t, m.Holder("a"), first.Owner(), "the owner of what is kept on %s", m.Name())
 		}
 		hold := lock(t, t.Context(), other, "a")
 		check.AtLeast(t, hold.Token(), token+1, "the token of another client")

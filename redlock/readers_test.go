@@ -133,7 +133,6 @@ func TestUpgradeIsAnError(t *testing.T) {
 		rest(time.Second)
 		unlock(t, other)
 		rest(10 * time.Millisecond)
-		synctest.Wait()
 		expect(t, "RLock", r.err)
 		expect(t, "Lock", w.err, redlock.ErrUpgrade)
 		unlock(t, r.hold)

@@ -285,7 +285,7 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			start := time.Now()
 			use(t, s, "n")
-			check.Equal(t, time.Since(start), 0, "Lock behind one who waits for the masters of another set took")
+			check.Equal(t, time.Since(start), 0, "Lock behind a caller that waits for the masters of another set took")
 			w.cancel()
 			<-w.done
 			expect(t, "Lock", w.err, redlock.ErrNoQuorum, context.Canceled)

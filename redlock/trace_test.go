@@ -42,7 +42,7 @@ var tales = []struct {
 	name string
 	play func(t *testing.T, s *tale)
 }{
-	{"who waits is told of its place in the queue as that goes down, and of each hand-off", func(t *testing.T, s *tale) {
+	{"a waiter is told its place in the queue, and of each hand-off", func(t *testing.T, s *tale) {
 		first := lock(t, t.Context(), s.other, "a")
 		second := locking(t, open(t, s.fleet, redlock.Config{}), "a")
 		time.Sleep(100 * time.Millisecond)
@@ -107,7 +107,7 @@ var tales = []struct {
 		time.Sleep(time.Second)
 		s.tell("Lock whose context ends", s.turns())
 	}},
-	{"a renewal is told with the validity that was left and that there is now, and the masters it healed", func(t *testing.T, s *tale) {
+	{"a renewal tells the validity before and after it, and the masters that it healed", func(t *testing.T, s *tale) {
 		hold := lock(t, t.Context(), s.c, "a")
 		time.Sleep(time.Second)
 		s.take()
@@ -188,7 +188,7 @@ var tales = []struct {
 		s.tell("Lock of a name of which one master is free", steps[:min(9, len(steps))])
 		unlock(t, got.returned(t))
 	}},
-	{"a name that moves to another set is a call at the client of each, of which the smaller token is raised", func(t *testing.T, s *tale) {
+	{"a name that moves is a call in each of its sets, and the smaller token is raised", func(t *testing.T, s *tale) {
 		f := startFleets(t, "a", "c")
 		next := new(recorder)
 		sets := newSets(t, redlock.SetsConfig{Now: []string{"a"}, Next: []string{"c"}, Sets: map[string]redlock.Config{
@@ -220,7 +220,7 @@ var tales = []struct {
 
 		// A client that conflicts with it, until that is gone.
 		strange := open(t, s.fleet, redlock.Config{Trace: s.trace(), Pools: append(s.fleet.Pools()[:1], redlocktest.Start(t, 2).Pools()...)})
-		expect(t, "TryLock of who came second", second(strange.TryLock(t.Context(), "a")), redlock.ErrOverlap)
+		expect(t, "TryLock of the client that came second", second(strange.TryLock(t.Context(), "a")), redlock.ErrOverlap)
 		time.Sleep(time.Minute)
 		expect(t, "Close", strange.Close())
 		time.Sleep(5 * time.Minute)
