@@ -265,6 +265,7 @@ func TestSelfContained(t *testing.T) {
 // files lists the project's files by their slash-separated paths, without what git ignores.
 func files(t *testing.T) (names []string) {
 	t.Helper()
+	check.OK(t, os.Chdir(".")) // go test noted no Chdir before m.Run, and would take an old result for changed files
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
