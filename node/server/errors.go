@@ -219,7 +219,7 @@ var conditions = []condition{
 	{"is a node of a cluster", false, "cluster", "use plain masters instead of a cluster", among(errCluster)},
 	{"runs an older Redis", false, "version", "Redis 6.2 or later, or Valkey", has[*VersionError]},
 	{"the key is no lock", false, "trial", "the key holds something else: use another name, or delete the key", replied("NOTLOCK", "WRONGTYPE")},
-	{"`NOPERM`", false, "permissions", "see docs/operations.md#permissions", replied("NOPERM",
+	{"`NOPERM`", false, "permissions", "see docs/operations.md#permissions, and Config.Prefix", replied("NOPERM",
 		"The user executing the script can't", "ERR The user executing the script can't", "ERR ACL failure in script")}, // 6.2, 7.0, 7.2
 	{"`NOAUTH`", false, "login", "give a password: URL, Config.Credentials or REDLOCK_PASSWORD", replied("NOAUTH")},
 	{"`WRONGPASS`", false, "login", "correct the user or the password", replied("WRONGPASS", "ERR AUTH", "ERR invalid password")},
