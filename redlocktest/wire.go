@@ -11,7 +11,16 @@ import (
 )
 
 // A Wire is the network between one client and a master. What is done to it adds to what is done to the network that all
-// clients of the master share ([Master.Cut], [Master.Delay]).
+// clients of the master share ([Master.Cut], [Master.Delay]). A client uses wires by its
+// Config.Dial:
+//
+//	for _, m := range fleet.Masters() {
+//		cfg.Masters = append(cfg.Masters, m.Name())
+//		wires[m.Name()+":6379"] = m.Wire()
+//	}
+//	cfg.Dial = func(ctx context.Context, _, address string) (net.Conn, error) {
+//		return wires[address].Dial(ctx)
+//	}
 type Wire struct {
 	master  *Master
 	network network // guarded by master.mu
