@@ -5,6 +5,10 @@
 //	…
 //	client, err := redlock.New(cfg)
 //
+// Until the project is published, a module that uses it needs two replacements:
+//
+//	go mod edit -replace example.com/redlock=../redlock -replace example.com/redlock/goredis=../redlock/goredis
+//
 // # Concurrency
 //
 // Config may be called from any goroutine. The functions in the options are called from several.
