@@ -16,7 +16,7 @@ type listCmd struct {
 	Pattern string `arg:"" optional:"" default:"*" help:"Which names: * stands for any characters, ? for one, [ab] for one of those. Default: all."`
 	watchFlag
 	JSON  bool `name:"json" help:"Print JSON; times are in milliseconds."`
-	Names bool `help:"Print the names alone, one on each line."`
+	Names bool `help:"Print the names alone, one on each line. Bytes that do not print are escaped, such as \\n: --json has the name as it is."`
 	fleetFlags
 }
 
