@@ -213,28 +213,6 @@ func TestKillRefused(t *testing.T) {
 	}
 }
 
-// TestLateConnectionIsKept: a master that hangs for a while is down, and up again with the answers that it
-// owes, over the same connection. What is released meanwhile goes first.
-func TestLateConnectionIsKept(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		l, _ := n.working()
-		m.Freeze()
-		first := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-		wantErr(t, "what is asked of it", first.wait(), script.Unknown, server.ErrTimeout.Error())
-		check.Equal(t, n.Down(), true, "it is silent, and down")
-		send(n, script.NewOwner("k", "me:1").Release(1, 0))
-		time.Sleep(2 * timeout)
-		m.Thaw()
-		synctest.Wait()
-		check.Equal(t, n.isUp(), true, "it has answered, and is up")
-		wantHolder(t, m, "k", "")
-		want(t, "afterwards", sendAndWait(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
-		now, _ := n.working()
-		check.Equal(t, now == l, true, "the connection is kept")
-	})
-}
-
 // TestStarved: a timer that fires late tells that this process had no time to run. Its answers may have come
 // long ago, so they are read first, and the connection is kept.
 func TestStarved(t *testing.T) {
