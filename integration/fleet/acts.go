@@ -238,9 +238,9 @@ func (m *Master) Occupy(d time.Duration) error {
 	return m.did("occupy", m.occupy(d))
 }
 
-// occupy leaves counting the time to the server: once the script has run for lua-time-limit, and not before,
-// it reads what clients have sent, and finds that the script is to end. The script would end by itself, after
-// a minute or so, should nobody get through.
+// occupy leaves it to the server to measure the time: once the script has run for lua-time-limit, and not before, the
+// server reads what clients have sent, and finds that it is to kill the script. If that command did not get through, the
+// script would end by itself after a minute or so.
 func (m *Master) occupy(d time.Duration) error {
 	waits := redis.DialReadTimeout(d + scriptWait)
 	busy, err := m.Dial(waits)

@@ -44,7 +44,7 @@ const (
 	successorAfter = 2 * time.Second     // the longest time until a successor starts
 )
 
-// part is what a fault is done to. On one part of one master or client, there is one fault at a time.
+// part is what a fault is done to. Each part of a master or client has one fault at a time.
 type part string
 
 const (
@@ -187,9 +187,8 @@ func kindOf(name string) kind {
 	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
 }
 
-// echo is for how long after a fault that forgets another master must not forget: until what the one forgot
-// was renewed or has ended, and until clients count its votes again. They do not count those of a master
-// whose clock ran ahead for half a minute.
+// echo is for how long after a master forgot something others must not forget: until what it forgot was renewed or has
+// ended, and until clients count its votes again. If its clock ran ahead, they do not count them for half a minute.
 func (k kind) echo() time.Duration {
 	if k.part == clock {
 		return 35 * second
@@ -197,7 +196,7 @@ func (k kind) echo() time.Duration {
 	return lease + second
 }
 
-// deed is a part of how an act is done: what is to do to each of those that the act falls on.
+// deed is what an act does when it begins, goes on or ends: a function for each of those that it falls on.
 type deed func(*stage, Act) []func() error
 
 // on does something to each of those that find returns.
@@ -237,7 +236,7 @@ func onWires(do func(*wire.Wire, Act)) deed {
 	return on(find, func(w *wire.Wire, a Act) error { do(w, a); return nil })
 }
 
-// start starts a master that was ended. One that runs already is none the worse.
+// start starts a master that was ended. It does nothing to one that runs.
 func start(m *fleet.Master) error {
 	if _, err := m.Do("PING"); err == nil {
 		return nil
@@ -253,8 +252,7 @@ var (
 	runClock  = onMastersBy(func(m *fleet.Master, a Act) error { return m.RunClock(a.Rate) })
 )
 
-// succeed ends processes as they should end, and has others take their place. They must end even while there are
-// faults.
+// succeed ends processes in the proper way, and starts others in their place. They must end even under faults.
 func succeed(s *stage, a Act) []func() error {
 	return onClients(func(c *slot) error {
 		if err := c.now().end(); err != nil {

@@ -148,7 +148,8 @@ func (p *planner) stretch(at time.Duration, forget bool) {
 	}
 }
 
-// draw adds a fault of a kind that has not been drawn for longest and can be had at that time.
+// draw adds a fault of a kind that is possible at that time, and that comes first in a shuffled deck of those kinds that
+// were not drawn since all were.
 func (p *planner) draw(at time.Duration, forget bool) {
 	deck := p.decks[forget]
 	if len(deck) == 0 {
@@ -208,8 +209,8 @@ func (p *planner) pattern() pattern {
 	return one
 }
 
-// acts returns a fault of kind k at that time: several acts if it goes round or if masters with and without
-// data are killed together, none if all whom it can fall on have one already.
+// acts returns a fault of kind k at that time: several acts if it goes round, or if masters with and without data are
+// killed together; and none if all that it can fall on have a fault already.
 func (p *planner) acts(at time.Duration, k kind) []Act {
 	which := p.pattern()
 	switch {
@@ -285,7 +286,7 @@ func (p *planner) some(free []string, which pattern) []string {
 	return on
 }
 
-// forgetful leaves out masters that would make it a majority that forgot within a lease.
+// forgetful leaves out so many masters that no majority forgets within a lease.
 func (p *planner) forgetful(at time.Duration, on []string) (few []string) {
 	forgot := map[string]bool{}
 	for name, until := range p.echoes {
@@ -344,7 +345,7 @@ func (p *planner) act(at time.Duration, k kind, on []string) Act {
 // moment is how much time there is between two faults of the same part, at least.
 const moment = time.Second / 2
 
-// reserve notes who has what to bear for how long.
+// reserve notes until when parts have a fault.
 func (p *planner) reserve(k kind, a Act) []Act {
 	for _, name := range a.On {
 		p.free[name+string(k.part)] = max(p.free[name+string(k.part)], a.At+a.Lasts+moment)

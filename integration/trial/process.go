@@ -22,8 +22,8 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// slot is the place of one client: a process, and its successor when it has ended. All of them have the same
-// wires. Only one fault at a time uses a slot.
+// slot is the place of one client: a process, and after its end a successor. All of them have the same wires. Only one
+// fault at a time uses a slot.
 type slot struct {
 	name     string                // "c1", also of the first process in it
 	ways     map[string]*wire.Wire // to each master
@@ -54,7 +54,7 @@ func (s *slot) now() *process {
 	return s.process
 }
 
-// reach has the processes that start from now on use these masters.
+// reach makes the processes that start from now on use these masters.
 func (s *slot) reach(set []string) {
 	s.cfg.Masters = nil
 	for _, name := range set {
@@ -119,7 +119,8 @@ func (p *process) kill() error {
 	return err
 }
 
-// endsWithin is how long a client has to end: its calls, its holds and its client. It has a bound of its own for each.
+// endsWithin is how long a process may take to end its calls, its holds and its client, each of which has a bound of its
+// own.
 const endsWithin = 2 * time.Minute
 
 // end closes the standard input of the process and waits until it has ended.
@@ -160,9 +161,9 @@ const (
 	slowAnswer = 100 * time.Millisecond // of a master on a machine with nothing else to do, with much to spare
 )
 
-// watch asks a master again and again whether it is there, directly, until ctx ends. It records a stall of
-// the master where the answer took long: be it that something was done to it, or that the machine had no
-// time for it. Without that, nobody could tell a master that was slow from a client that was.
+// watch sends PING to a master again and again, without a wire, until ctx ends. If an answer takes long, it records a
+// stall of the master: harm was done to it, or the machine had no time for it. Otherwise nobody could tell a slow master
+// from a slow client.
 func watch(ctx context.Context, m *fleet.Master, rec *history.Recorder) {
 	var conn redis.Conn
 	defer func() {

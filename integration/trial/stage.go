@@ -28,8 +28,8 @@ type stage struct {
 	err    error // what makes the trial worthless
 }
 
-// perform carries out a plan and returns when all of it is over. An act that is to begin a moment or more after another
-// has ended does so however late that was: the rest of the plan is as much later.
+// perform carries out a plan and returns when all of it is over. If an act is planned for a moment or more after the end
+// of another, and that ends late, the act and the rest of the plan are as much later.
 //
 // Goroutines: one per act, which ends when the act is mended; perform waits for all before calm, and before
 // it returns. When ctx ends, what was begun is mended and nothing else is begun.
@@ -79,8 +79,7 @@ func (s *stage) tell(what string) {
 	}
 }
 
-// carryOut does one act, and mends it when it has lasted. Where it cannot be done, the event that it is
-// mended says so.
+// carryOut does one act, and mends it when its time is over. If it could not be done, its Mended event says so.
 func (s *stage) carryOut(ctx context.Context, a Act) {
 	k := s.how(a.Kind)
 	s.mu.Lock()
@@ -110,7 +109,7 @@ func (s *stage) carryOut(ctx context.Context, a Act) {
 	s.rec.Add(mended)
 }
 
-// do does a deed to all at the same time. What fails for one is tried again for that one until patience ends.
+// do does a deed to all at the same time. If it fails for one, it is tried again for that one until patience ends.
 func (s *stage) do(ctx context.Context, d deed, a Act, patience time.Duration) error {
 	if d == nil {
 		return nil
@@ -118,14 +117,14 @@ func (s *stage) do(ctx context.Context, d deed, a Act, patience time.Duration) e
 	return errors.Join(beside.All(d(s, a), func(do func() error) error { return again(ctx, patience, do) })...)
 }
 
-// fail notes what makes the trial worthless.
+// fail notes an error that makes the trial worthless.
 func (s *stage) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = errors.Join(s.err, err)
 }
 
-// processes names the client processes of now instead of their slots.
+// processes replaces the names of slots by those of the processes that are in them now.
 func (s *stage) processes(on []string) []string {
 	on = slices.Clone(on)
 	for i, name := range on {

@@ -18,8 +18,7 @@ type caller struct {
 	left []*held         // that Close is to give back
 }
 
-// visits makes one visit after another until no more calls are to begin. Even those that wait give up when
-// waits ends.
+// visits makes one visit after another until no more calls are to begin. When waits ends, calls that wait give up.
 func (c *caller) visits(waits context.Context) {
 	for {
 		think := c.cfg.Think
@@ -78,8 +77,8 @@ func (c *caller) visit(waits context.Context) {
 	}
 }
 
-// bound is how long a call may take, 0 for as long as it likes. A call that does not wait ends by itself,
-// but may be given a bound as well.
+// bound is how long a call may take; 0: as long as it needs. A call that does not wait ends by itself, but is sometimes
+// given a bound as well.
 func (c *caller) bound(do history.Do) time.Duration {
 	if do.Waits() || c.chance(10) {
 		return c.patience()
@@ -95,8 +94,7 @@ func within(ctx context.Context, d time.Duration) (context.Context, context.Canc
 	return context.WithTimeout(ctx, d)
 }
 
-// take asks for something and returns what it was granted, with what unlocks all of it if it is several
-// names.
+// take makes a call and returns the holds that it was granted. If it asked for several names, unlockAll unlocks all.
 func (c *caller) take(ctx context.Context, do history.Do) (got []*held, unlockAll func(context.Context) error) {
 	e := history.Event{Do: do, Names: c.namesFor(do)}
 	if do == history.Acquire || do == history.TryAcquire {
@@ -116,7 +114,7 @@ func (c *caller) take(ctx context.Context, do history.Do) (got []*held, unlockAl
 	return got, unlockAll
 }
 
-// number is the key under which the context of a call has its number in the history.
+// number is the key of the context value that is the call's number in the history.
 type number struct{}
 
 // CallOf returns the number of the call whose context ctx is, 0 if it is none's.

@@ -14,10 +14,9 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// held is a hold as the history has it: one that was granted. Its owner may have entered it more than once,
-// and then has as many handles.
+// held is a hold that was granted. Its owner may have entered it several times, and has a handle for each.
 //
-// Its methods are for the caller that has it. Watchers only look, and note that it was lost.
+// Its methods are for the caller that has it. Watchers only look at it, and note its loss.
 type held struct {
 	*process
 	number  int
@@ -45,7 +44,7 @@ func (hd *held) event(what history.What) history.Event {
 	}
 }
 
-// add has the hold watched by the context of one more handle.
+// add adds a handle, and watches its context.
 //
 // Goroutines: one, which ends when that context does, or when the handle is unlocked. Run waits for it.
 func (hd *held) add(h Hold) {
@@ -86,7 +85,7 @@ func (hd *held) lost(by *handle, at time.Duration) {
 // alive records that the hold has not ended, if that is so, and reports it.
 func (hd *held) alive() bool { return hd.see(hd.top()) }
 
-// see is alive, by one of the handles. What its caller sees before it unlocks is recorded before that.
+// see is alive, by one of the handles. It records nothing once that was unlocked.
 func (hd *held) see(one *handle) bool {
 	at := hd.rec.Now()
 	until := hd.until(one)
@@ -127,8 +126,7 @@ func (p *process) when(end func() time.Time) time.Duration {
 	}
 }
 
-// loss is how long a caller that sees a hold's context to have ended waits for its channel to be closed as
-// well.
+// loss is how long a caller that sees an error of a hold's context waits for the channel of that context to be closed.
 const loss = 2 * time.Second
 
 // errStillValid and errNotTold are mistakes of a library that returned no error.
@@ -137,8 +135,8 @@ var (
 	errNotTold    = errors.New("the hold had been lost, and yet Unlock returned no error")
 )
 
-// giveBack gives back handle number i by a call of unlock, the last one for good. It returns what that
-// returned, or what is wrong with it.
+// giveBack gives back handle number i by a call of unlock; the last handle ends the hold. It returns what unlock returned,
+// or what is wrong with that.
 func (hd *held) giveBack(ctx context.Context, i int, unlock func(Hold) error) error {
 	one := hd.handles[i]
 	e := history.Event{Do: history.Leave, Hold: hd.number, Names: []string{hd.name}}
@@ -249,8 +247,7 @@ func (c *caller) leaveAll(holds []*held, unlockAll func(context.Context) error) 
 	_ = from(0)
 }
 
-// part returns what an error that joins those of several names says of one of them. One that names none
-// says the same of all, on its own or among others.
+// part returns the part of an error that is about one of several names. An error that names none of them is about all.
 func part(err error, name string) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

@@ -29,8 +29,8 @@ type process struct {
 	watchers     sync.WaitGroup // one goroutine for each handle
 }
 
-// call records a call and what came of it: do is the call itself, in the course of which it may record
-// grants. do may set what the return tells. An error that is not documented is recorded as Unknown.
+// call records a call and its result. do makes the call, and may record grants and set what is recorded of the return. An
+// error that is not documented is recorded as Unknown.
 func (p *process) call(ctx context.Context, e history.Event, do func(call int, result *history.Event) error) (err error) {
 	e.What, e.Call = history.Called, int(p.calls.Add(1))
 	if end, ok := ctx.Deadline(); ok {
@@ -52,7 +52,7 @@ func (p *process) call(ctx context.Context, e history.Event, do func(call int, r
 	return err
 }
 
-// failure says of what kind the error of a call is, Unknown if its documentation has no such error.
+// failure returns the kind of a call's error: Unknown if the documentation of the call has no such error.
 func (p *process) failure(ctx context.Context, do history.Do, err error) history.Failure {
 	as := failure.Of(err)
 	if as == history.Ended && ctx.Err() == nil || as == history.Closed && !p.closing.Load() {
@@ -120,9 +120,9 @@ const (
 	stall = 15 * time.Millisecond
 )
 
-// beat records when the process did not run, or one of its threads could not although it wanted to, until
-// ending is closed. A thread that the kernel keeps waiting holds up what it carries, while others of the
-// process go on. delays returns for how long each thread has waited for a processor so far.
+// beat records, until ending is closed, when the process did not run, or when one of its threads waited for a processor:
+// that holds up what the thread carries, while others of the process go on. delays returns for how long each thread has
+// waited so far.
 func beat(rec *history.Recorder, delays func() map[string]time.Duration, ending <-chan struct{}) {
 	ticker := time.NewTicker(pulse)
 	defer ticker.Stop()

@@ -1,10 +1,9 @@
-// Package history is the record of a run of clients and masters: who asked for what and when, what it was
-// told, and what was done to whom. Tests that harm masters write one, the judge checks it, and the picture
-// draws it.
+// Package history is the record of a run: which client asked for what and when, what it was told, and what harm was done
+// to whom. Tests that harm masters write a history, the judge checks it, and the picture draws it.
 //
-// A history is a text file of one JSON object a line, an [Event]. Each process writes lines of its own
-// with a [Recorder], and [Read] and [Merge] put them in the order of time. [History.View] sorts out of it
-// the calls, holds, faults and processes that judges and pictures are about.
+// A history is a text file with one JSON object a line, an [Event]. Each process writes its own lines with a [Recorder];
+// [Read] and [Merge] put them in the order of time. [History.View] makes of them the calls, holds, faults and processes
+// that the judge and the picture are about.
 //
 // # Concurrency
 //
@@ -24,24 +23,23 @@ const (
 	// RunBegan is the first event: what was set up. It has Run.
 	RunBegan What = "run"
 
-	// Called: a caller begins a call. Call is its number, Do what it asks for, Names for which names, Hold of
-	// which hold, Permits for one of how many, Deadline when its context ends.
+	// Called: a caller begins a call. Call is its number, Do what it asks for, Names the names it asks for, Hold the hold
+	// that it is about, Permits how many permits there are, and Deadline when its context ends.
 	Called What = "call"
 	// Returned: the call with that number returned. Err is empty where it succeeded.
 	Returned What = "return"
-	// Granted: the call with that number has a hold of Name: Hold is its number, with Slot, Shared, Token,
-	// and Until. It comes before the call's Returned, and after the library returned.
+	// Granted: the call with that number was granted a hold of Name. Hold is its number; it has Slot, Shared, Token and
+	// Until. The event comes after the library returned, and before the call's Returned.
 	Granted What = "grant"
-	// Queues: the call with that number asks for a place in the queue of the masters, which is Since. Stands:
-	// it has that place, as each master has told it by now.
+	// Queues: the call with that number asks for the place Since in the masters' queues. Stands: each master has said by
+	// now that it has that place.
 	Queues What = "queues"
 	Stands What = "stands"
 	// Alive: the context of that hold had not ended at At, and its validity was then to end at Until.
 	Alive What = "alive"
 	// Lost: a hold's context was seen to have ended, though nobody called Unlock. Text has the cause.
 	Lost What = "lost"
-	// Stall: this process, or a thread of it, did not run from From to At though it wanted to, as it noticed
-	// by itself.
+	// Stall: this process, or a thread of it, noticed that it did not run from From to At though it wanted to.
 	Stall What = "stall"
 
 	// Started, Stopped (with SIGSTOP), Continued, Killed and Exited tell the life of the client process Who.
@@ -52,11 +50,11 @@ const (
 	Killed    What = "killed"
 	Exited    What = "exited"
 
-	// Fault: something is done to the masters or clients On. Fault is its kind, ID its number, Forgets
-	// whether a master loses what it has granted, though it does not restart.
+	// Fault: harm is done to the masters or clients On. Fault is its kind, ID its number, and Forgets says whether a master
+	// loses what it has granted, though it does not restart.
 	Fault What = "fault"
-	// Mended: the fault with that ID is over. One that takes no time is mended at once. From is when the
-	// first of the masters or clients was mended, Forgets whether a master loses what it has granted by that.
+	// Mended: the fault with that ID is over. A fault that takes no time is mended at once. From is when the first of the
+	// masters or clients was mended, and Forgets says whether a master loses by that what it has granted.
 	Mended What = "mended"
 	// Over: there are no more faults until the end of the run.
 	Over What = "over"
@@ -64,7 +62,7 @@ const (
 	// Wrote: hold Hold, of Name and Slot, wrote to what its lock protects, with its token.
 	Wrote What = "write"
 
-	// Audited: what is left of a client that has closed (Goroutines, Sockets, Heap), or on a master (Left).
+	// Audited: what is left in a process whose client has closed (Goroutines, Sockets, Heap), or on a master (Left).
 	Audited What = "audit"
 )
 

@@ -19,8 +19,8 @@ type History struct {
 	Events []Event
 }
 
-// Read reads a history, or the part of it that one process wrote. A last line that is not complete is left
-// out: its writer was killed.
+// Read reads a history, or the part of it that one process wrote. It leaves out a last line that is not complete: its
+// writer was killed.
 func Read(in io.Reader) ([]Event, error) {
 	var events []Event
 	lines := bufio.NewReader(in)
@@ -49,7 +49,7 @@ func Read(in io.Reader) ([]Event, error) {
 // ErrNoRun says that no event tells what was set up.
 var ErrNoRun = errors.New("a history needs an event of kind run")
 
-// Merge puts parts of a history in the order of time. What one part has at one instant stays in its order.
+// Merge puts parts of a history in the order of time. Events of one part that have the same time stay in their order.
 func Merge(parts ...[]Event) (*History, error) {
 	h := &History{Events: slices.Concat(parts...)}
 	slices.SortStableFunc(h.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
@@ -74,8 +74,8 @@ func (h *History) Write(out io.Writer) error {
 	return buffer.Flush()
 }
 
-// Recorder writes the events of one process. Each is one Write, so that nothing is lost of what was
-// recorded before the process is killed, and lines of processes that append to one file do not mix.
+// Recorder writes the events of one process, each with one Write: so a process that is killed loses nothing that it has
+// recorded, and lines of processes that append to the same file do not mix.
 type Recorder struct {
 	who string
 	now func() time.Duration
@@ -93,7 +93,7 @@ func NewRecorder(out io.Writer, who string, now func() time.Duration) *Recorder 
 // Now returns the time since the run began.
 func (r *Recorder) Now() time.Duration { return r.now() }
 
-// Add records an event. Where it has no time it gets that of now, and where it has no Who the recorder's.
+// Add records an event. If it has no time, it gets the present one; if it has no Who, that of the recorder.
 func (r *Recorder) Add(e Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,16 +10,16 @@ import (
 // Never is the time of what did not happen in the run.
 const Never = time.Duration(math.MaxInt64)
 
-// View is a history sorted by what it is about. Each part is in the order of time.
+// View has the calls, holds, faults and processes of a history, each in the order of time.
 type View struct {
 	Run       Run
 	Calls     []*Call
 	Holds     []*Hold
 	Faults    []*Trouble
-	Pauses    []*Trouble // in which a process or a master did not run, in the order in which they were told
+	Pauses    []*Trouble // in which a process or a master did not run, in the order of their events
 	Processes []*Process
 	Writes    []Write
-	Over      time.Duration // when the last faults were mended; Never if that was not told
+	Over      time.Duration // when the last faults were mended; Never: the history does not say
 	End       time.Duration // of the last event
 
 	holds     map[number]*Hold
@@ -71,14 +71,14 @@ func (e *Event) Key() string {
 	return e.Name
 }
 
-// Trouble is a fault, or that a process was stopped from outside, or a stall.
+// Trouble is a fault, a stretch in which a process was stopped from outside, or a stall.
 type Trouble struct {
 	Event                      // Fault, Stopped or Stall
 	Began, Ended time.Duration // Never: it has not ended
 	End          *Event        // Mended, Continued or Killed; nil: it has not ended, or is a stall
 }
 
-// Phase is the part of a fault in which masters lose what they have granted, though they do not restart; 0: there is none.
+// Phase says in which part of a fault masters lose what they have granted, though they do not restart; 0: in none.
 type Phase int
 
 const (
