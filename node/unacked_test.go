@@ -41,20 +41,6 @@ func TestUnackedReleasesOutliveConnections(t *testing.T) {
 	})
 }
 
-// TestUnackedReleasesInOrder: they are sent again in the order of their Sends.
-func TestUnackedReleasesInOrder(t *testing.T) {
-	var s unackedReleases
-	for i := range 100 {
-		s.add(&call{cmd: ownerNumber(i).Release(1, 0), number: uint64(i)})
-	}
-	s.add(&call{cmd: ownerNumber(0).Release(1, 0), number: 100})
-	list := s.takeAll()
-	for i, d := range list {
-		check.Equal(t, d.cmd.Owner(), fmt.Sprint("me:", (i+1)%100), "whose debt %d is", i)
-	}
-	check.That(t, len(list) == 100 && s.len() == 0, "took %d and left %d, want 100 and none", len(list), s.len())
-}
-
 // A release that is sent again is no later than before: one that came meanwhile stays the last.
 func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	n := &Node{state: up, pace: pace{window: maxBatch}}
