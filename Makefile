@@ -8,8 +8,8 @@ TOOL  := $(GO) tool -modfile=$(CURDIR)/verify/tools/go.mod
 UNITS  = $$($(GO) list ./... | grep -vE '/(integration|verify)(/|$$)')
 # Where goroutines meet; others are compiled once, without the race detector. The Lua of the masters in memory goes
 # without it too: it runs under a master's lock, and takes a third of all the time with it.
-RACY   = -race "-gcflags=github.com/yuin/gopher-lua/...=-race=false" ./redlock ./multilock ./node
-SINGLE = $$($(GO) list ./... | grep -vE '/(integration|verify)(/|$$)|redlock/(redlock|multilock|node)$$')
+RACY   = -race "-gcflags=github.com/yuin/gopher-lua/...=-race=false" ./redlock ./multilock ./node ./node/server ./doctor/probe
+SINGLE = $$($(GO) list ./... | grep -vE '/(integration|verify)(/|$$)|redlock/(redlock|multilock|node|node/server|doctor/probe)$$')
 LONG   = grep -rlE '^func Test\w*Long\(' --include=*_test.go . | xargs -n 1 dirname | sort -u
 FUZZ  ?= 30s
 # Of the trial in make soak.
