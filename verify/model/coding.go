@@ -130,7 +130,7 @@ func (c *coder) attempt(caller int, of *Caller) {
 // usual is the number of the last round, if all that matters is that it is not the first.
 const usual = 10
 
-// rounds codes the rounds that something names, and the last round before the answers of which the holder is not known.
+// rounds codes the rounds that something names, and from which of them on answers say who has the lock.
 func (c *coder) rounds(caller int, of *Caller) {
 	p := &of.Attempt
 	named := c.u8(c.names.rounds[caller])

@@ -68,7 +68,7 @@ type Caller struct {
 
 // mark is what the model itself notes of a round.
 type mark struct {
-	Later  bool        // it was sent after all that the caller knows now of clocks
+	Later  bool        // the caller has learnt nothing of clocks since it was sent
 	Denied attempt.Set // masters that said that they do not have the hold
 }
 
@@ -137,8 +137,8 @@ func (c *Caller) renewing() bool {
 // gone reports whether the caller wants nothing, and has nothing.
 func (c *Caller) gone() bool { return c.Crashed || c.over() }
 
-// valid reports whether the caller believes that it has the lock. Where masters' clocks have gained on its own, it cannot
-// know until it learns of that, and does not count.
+// valid reports whether the caller has the lock, as far as it can know. If masters' clocks have gained on its own, it
+// cannot know until it learns of that, so it does not count as a holder.
 func (c *Caller) valid(now int64) bool {
 	return c.live() && !c.Forced && !c.Doubt && c.Gained == [maxMasters]uint8{} &&
 		instant(now-int64(c.Behind)).Left(c.Until) > 0
