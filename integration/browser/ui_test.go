@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"example.com/redlock/internal/check"
+	"example.com/redlock/internal/redisserver"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -222,4 +224,15 @@ func TestDemoPage(t *testing.T) {
 	p := open(t, "file://"+file)
 	p.until("h1", "redlock demo")
 	p.fits("demo")
+}
+
+// TestArithmetic: the arithmetic of that page is right.
+func TestArithmetic(t *testing.T) {
+	node, err := redisserver.Need("Node.js", "nodejs", func() string {
+		path, _ := exec.LookPath("node")
+		return path
+	})
+	check.OK(t, err)
+	out, err := exec.CommandContext(t.Context(), node, "../../internal/picture/testdata/check.js").CombinedOutput()
+	check.OK(t, err, "check.js says\n%s", out)
 }

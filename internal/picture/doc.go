@@ -2,8 +2,6 @@
 // server. It has a lane for each client and master, with holds, waits, hand-offs, faults, tokens and
 // violations.
 //
-// What is to be drawn, and where, is computed here: see the type page. How it looks and how readers move
-// in it is in the folder page. What of that is arithmetic is checked with
-//
-//	node internal/picture/testdata/check.js
+// Go computes what is drawn, and where: see the type page. The folder page says how it looks and how readers move in it.
+// testdata/check.js checks the arithmetic of that, and TestArithmetic of integration/browser runs it.
 package picture

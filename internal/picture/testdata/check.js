@@ -1,4 +1,4 @@
-// Checks math.js and data.js: node internal/picture/testdata/check.js
+// Checks math.js and data.js: TestArithmetic of integration/browser runs it.
 "use strict";
 const assert = require("node:assert/strict"), fs = require("node:fs"), path = require("node:path");
 const read = name => fs.readFileSync(path.join(__dirname, "../page", name), "utf8");
