@@ -10,36 +10,36 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// throng describes callers that compete for the permits of one semaphore, and before that for one lock.
-type throng struct {
+// rivals are callers that compete for the permits of one semaphore, and before that for one lock.
+type rivals struct {
 	masters, dead    int
 	clients, callers int // callers of each client
 	permits          int
 	section          time.Duration
 }
 
-func (th throng) setting() string {
-	return fmt.Sprintf("%d of %d masters, %dx%d, K=%d, %dms", th.masters-th.dead, th.masters, th.clients, th.callers, th.permits, th.section.Milliseconds())
+func (r rivals) setting() string {
+	return fmt.Sprintf("%d of %d masters, %dx%d, K=%d, %dms", r.masters-r.dead, r.masters, r.clients, r.callers, r.permits, r.section.Milliseconds())
 }
 
-func (th throng) title() string {
+func (r rivals) title() string {
 	return fmt.Sprintf("%s with %d callers each for %s, held for %d ms each time, with %d of %d masters alive; beside the same callers for one lock",
-		counted(th.clients, "client"), th.callers, counted(th.permits, "permit"), th.section.Milliseconds(), th.masters-th.dead, th.masters)
+		counted(r.clients, "client"), r.callers, counted(r.permits, "permit"), r.section.Milliseconds(), r.masters-r.dead, r.masters)
 }
 
 // measure measures the permits right after the lock.
-func (th throng) measure(ctx context.Context, e *env) ([]figure, error) {
-	if err := e.fleet.kill(th.dead); err != nil {
+func (r rivals) measure(ctx context.Context, e *env) ([]figure, error) {
+	if err := e.fleet.kill(r.dead); err != nil {
 		return nil, err
 	}
 	sleep(ctx, time.Second) // clients notice it
-	callers := slices.Repeat(e.clients, th.callers)
-	lock, _, err := th.run(ctx, e, 1, callers, client.Lock)
+	callers := slices.Repeat(e.clients, r.callers)
+	lock, _, err := r.run(ctx, e, 1, callers, client.Lock)
 	if err != nil {
 		return nil, err
 	}
-	permits, used, err := th.run(ctx, e, th.permits, callers, func(cl client, ctx context.Context, name string) (hold, error) {
-		return cl.(ourClient).Client.Lock(ctx, name, redlock.Permits(th.permits))
+	permits, used, err := r.run(ctx, e, r.permits, callers, func(cl client, ctx context.Context, name string) (hold, error) {
+		return cl.(ourClient).Client.Lock(ctx, name, redlock.Permits(r.permits))
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (th throng) measure(ctx context.Context, e *env) ([]figure, error) {
 		},
 		permits.figures("wait", time.Millisecond, 50, 99, 100),
 		[]figure{
-			{"wait p99 less the mean, in sections", "", float64(permits.percentile(99)-mean) / float64(th.section)},
+			{"wait p99 less the mean, in sections", "", float64(permits.percentile(99)-mean) / float64(r.section)},
 			{"masters' CPU per permit", "µs", used.masters.cpu() / n},
 			{"script calls per permit", "", used.masters.scripts() / n},
 		},
@@ -67,9 +67,9 @@ func (th throng) measure(ctx context.Context, e *env) ([]figure, error) {
 }
 
 // run returns how long the callers waited, see contend, and what that used.
-func (th throng) run(ctx context.Context, e *env, most int, callers []client, take taker) (all samples, used usage, err error) {
+func (r rivals) run(ctx context.Context, e *env, most int, callers []client, take taker) (all samples, used usage, err error) {
 	used, err = e.fleet.during(func() error {
-		waits, err := contend(ctx, callers, most, th.section, 4*duration, take)
+		waits, err := contend(ctx, callers, most, r.section, 4*duration, take)
 		all = slices.Concat(waits...)
 		return err
 	})

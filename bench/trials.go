@@ -128,7 +128,7 @@ func allTrials() (all []trial) {
 			clients: 4, measure: measureLocal(local),
 		})
 	}
-	for _, th := range []throng{
+	for _, r := range []rivals{
 		{masters: 5, clients: 6, callers: 3, permits: 8, section: 2 * time.Millisecond},
 		{masters: 3, dead: 1, clients: 6, callers: 3, permits: 8, section: 2 * time.Millisecond},
 		{masters: 5, dead: 2, clients: 6, callers: 3, permits: 8, section: 2 * time.Millisecond},
@@ -138,7 +138,7 @@ func allTrials() (all []trial) {
 		{masters: 5, clients: 8, callers: 20, permits: 1000, section: 20 * time.Millisecond},
 		{masters: 5, clients: 8, callers: 4, permits: 4, section: 10 * time.Millisecond},
 	} {
-		add("permits", []string{"redlock"}, trial{setting: th.setting(), title: th.title(), fresh: th.masters, clients: th.clients, measure: th.measure})
+		add("permits", []string{"redlock"}, trial{setting: r.setting(), title: r.title(), fresh: r.masters, clients: r.clients, measure: r.measure})
 	}
 	add("kinds", []string{"redlock"}, trial{
 		setting: "1", title: "one caller, fresh names: a reader's lock, one of ten permits, and four names together, each beside a Lock",
