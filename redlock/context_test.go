@@ -179,19 +179,3 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 		expectNot(t, "a reader under a reader", second(c.Lock(reader.Context(), "read", redlock.Shared())), redlock.ErrUpgrade)
 	})(t)
 }
-
-// A fixed lease that was handed off lasts in full, also if a shorter one has entered and left before its first renewal.
-func TestEnterShortensNoLease(t *testing.T) {
-	masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
-		const long = 2 * lease
-		c, d := open(t, fleet, redlock.Config{MaxLease: long}), open(t, fleet, redlock.Config{MaxLease: long})
-		before := lock(t, t.Context(), c, "a")
-		next := locking(t, d, "a", redlock.Lease(long))
-		unlock(t, before)
-		hold := next.returned(t)
-		unlock(t, got(t, "Enter", hold.Enter, t.Context()))
-		time.Sleep(lease + time.Second)
-		expectAlive(t, hold)
-		unlock(t, hold)
-	})(t)
-}
