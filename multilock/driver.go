@@ -77,15 +77,6 @@ func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan
 	return d
 }
 
-// line returns in which line of the client's callers its caller stands, if it waits.
-func (d *driver) line() string {
-	if d.slot >= 0 {
-		semaphore, _ := script.SlotOf(d.key)
-		return script.Slots(semaphore)
-	}
-	return d.key
-}
-
 // start asks all masters for the lock, unless it was done before or given up.
 //
 // Cost: one script call on each master.
@@ -209,7 +200,7 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 		if d.ballot.Unreachable() {
 			outage = d.refusedLocked(nil)
 		}
-		d.m.report(d.line(), outage)
+		d.m.report(lineOf(d.key), outage)
 	}
 	if d.state.State != before {
 		d.changedLocked(before, &out)

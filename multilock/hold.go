@@ -128,7 +128,7 @@ func (m *Masters) over(h *Hold) {
 		m.freed(h.d.key)
 	}
 	if h.d.slot >= 0 {
-		m.nextSlot.freed(h.d)
+		m.nextSlot.freed(h.d.key)
 	}
 }
 

@@ -2,6 +2,8 @@ package multilock
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -25,17 +27,17 @@ const maxBids = 32
 
 // waiter is a caller that waits for a lock.
 type waiter struct {
-	req    Request
-	line   string        // where it stands: the key, or see script.Slots
-	turn   chan struct{} // closed when it bids
-	enter  chan struct{} // told when its owner got the lock by another call
-	told   chan struct{} // told what becomes of its drivers, and of a hint
-	driver *driver       // nil if it has none yet. Masters.mu guards it
+	req   Request
+	line  string        // where it stands: the key, or see script.Slots
+	turn  chan struct{} // closed when it bids
+	enter chan struct{} // told when its owner got the lock by another call
+	told  chan struct{} // told what becomes of its drivers, and of a hint
 
-	// Of one that wants a permit. The mutex of the semaphore guards where it stands, and the caller alone changes that.
-	semaphore *semaphore
-	stands    []*driver // at each slot, in the order in which it came there; one that tries a slot does not wait for it
-	hint      int       // the slot to try next, -1 if there is none
+	// Masters.mu guards these. Where a caller stands that wants a permit, it alone changes.
+	drivers   []*driver  // one for a lock, or for each slot that it waits for or tries, in the order in which it came there
+	room      [1]*driver // of drivers
+	semaphore *semaphore // of which it wants a permit
+	hint      int        // the slot to try next, -1 if there is none
 }
 
 // bids reports whether it is one of those that bid.
@@ -123,6 +125,7 @@ func (l *line) wake(owner any) {
 // join puts a caller into the line for what it wants: at the end, unless it began to wait earlier.
 func (m *Masters) join(req *Request) *waiter {
 	w := &waiter{req: *req, line: req.line(), told: make(chan struct{}, 1)}
+	w.drivers = w.room[:0]
 	w.req.Since = cmp.Or(req.Since, clock.Now())
 	if req.Owner != nil {
 		w.enter = make(chan struct{}, 1)
@@ -135,14 +138,13 @@ func (m *Masters) join(req *Request) *waiter {
 }
 
 // leave takes a caller out of its line. What it has asked for and did not get is given up by a release that enters the
-// next caller, whose turn is only then: else it might ask on its own, too.
+// next caller, whose turn comes only then: otherwise that would ask on its own as well.
 func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
-	d := w.driver
+	asks := len(w.drivers) > 0
 	m.mu.Unlock()
-	var why *poll.MajorityError // which those behind it are told
-	if d != nil {
-		why = d.reason(nil)
+	if asks {
+		m.reason(w, nil) // those behind it are told
 	}
 	m.mu.Lock()
 	n := m.names[w.line]
@@ -151,11 +153,11 @@ func (m *Masters) leave(w *waiter) {
 	if len(n.line.waiters) == 0 {
 		m.ungranted.note(w.line, nil) // nobody would be told of the end
 	}
-	d, w.driver = w.driver, nil // a release may have made it one meanwhile
-	n.why = cmp.Or(why, n.why)
+	all := w.drivers // a release may have made one meanwhile
+	w.drivers = nil
 	m.tidyLocked(w.line)
 	m.mu.Unlock()
-	if d != nil {
+	for _, d := range all {
 		d.giveUp()
 		m.All.End()
 	}
@@ -164,17 +166,22 @@ func (m *Masters) leave(w *waiter) {
 	}
 }
 
-// bidders returns the drivers of those who bid for key, and makes them if need be and make is true.
+// bidders returns the drivers with which those who bid wait for key, and makes them if need be and make is true.
 func (m *Masters) bidders(key string, make bool) (all []*driver) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[key]
+	n := m.names[lineOf(key)]
 	if n == nil {
 		return nil
 	}
 	for _, w := range n.line.waiters[:n.line.bids] {
-		if d := w.driver; d != nil || make && m.driveLocked(w) {
-			all = append(all, w.driver)
+		if make && len(w.drivers) == 0 && w.req.Key == key {
+			m.driveLocked(w, key, true)
+		}
+		for _, d := range w.drivers {
+			if d.key == key && d.state.Want.Wait {
+				all = append(all, d)
+			}
 		}
 	}
 	return all
@@ -227,53 +234,121 @@ func (m *Masters) soon(key string) time.Duration {
 	return 0
 }
 
-// driveLocked makes the driver of w. It counts as an operation under way. It makes none when the
-// client is closed.
-func (m *Masters) driveLocked(w *waiter) bool {
+// driveLocked makes a driver with which w asks for key, and waits for it if waits is true. It counts as an operation under
+// way until drop, or won. It is nil when the client is closed.
+func (m *Masters) driveLocked(w *waiter, key string, waits bool) *driver {
 	if !m.All.Begin() {
-		return false
+		return nil
 	}
-	w.driver = m.newDriver(w.req.Key, &w.req, m.All.Stamp(w.req.Since), w.told)
-	return true
-}
-
-// contend returns the driver of w, which bids, and begins one if there is none. It is nil when the
-// client is closed.
-func (m *Masters) contend(w *waiter) *driver {
-	delay := m.soon(w.line)
-	m.mu.Lock()
-	if w.driver != nil || !m.driveLocked(w) {
-		defer m.mu.Unlock()
-		return w.driver
+	var since time.Time
+	if waits {
+		since = m.All.Stamp(w.req.Since)
 	}
-	d := w.driver
-	m.mu.Unlock()
-	d.startIn(delay)
+	d := m.newDriver(key, &w.req, since, w.told)
+	w.drivers = append(w.drivers, d)
 	return d
 }
 
-// bidDone takes away the driver of a waiter that has won, or is to ask anew.
-func (m *Masters) bidDone(w *waiter) {
+// contend asks for the lock that w wants, unless that was done before. It is false when the client is closed.
+func (m *Masters) contend(w *waiter) bool {
+	delay := m.soon(w.line)
+	m.mu.Lock()
+	if len(w.drivers) > 0 {
+		m.mu.Unlock()
+		return true
+	}
+	d := m.driveLocked(w, w.line, true)
+	m.mu.Unlock()
+	if d == nil {
+		return false
+	}
+	d.startIn(delay)
+	return true
+}
+
+// won takes what w has won, if it has won anything. The error says that waiting does not help.
+func (m *Masters) won(ctx context.Context, w *waiter) (*Hold, error) {
+	var room [maxStands + 1]*driver
+	m.mu.Lock()
+	all := append(room[:0], w.drivers...)
+	m.mu.Unlock()
+	for _, d := range all {
+		if d.is(attempt.Held) {
+			return m.take(w, d), nil
+		}
+		why := d.reason(nil)
+		switch {
+		case why != nil && why.Hopeless && ctx.Err() == nil:
+			return nil, why
+		case d.is(attempt.Ended): // somebody else was faster, or it was over before the caller came to take it
+			m.drop(w, d)
+			if s := w.semaphore; s != nil && why != nil && !errors.Is(why, poll.ErrTaken) {
+				m.mu.Lock()
+				s.wary = true
+				m.mu.Unlock()
+			}
+		}
+	}
+	return nil, nil
+}
+
+// take makes a hold of what d has won for w. It is nil if that has ended meanwhile. What else w has asked for is given up
+// before, so that its trace ends with the call.
+func (m *Masters) take(w *waiter, d *driver) *Hold {
+	if len(w.drivers) > 1 {
+		m.dropAll(w, d)
+	}
+	hold, _ := d.take(&w.req, nil)
+	m.remove(w, d)
+	if hold != nil {
+		m.report(w.line, nil)
+		m.checkBefore(hold)
+	}
+	m.All.End() // not before the hold is one that Close finds
+	return hold
+}
+
+// dropAll gives up all that w asks for, but what it asks for with but.
+func (m *Masters) dropAll(w *waiter, but *driver) {
+	m.mu.Lock()
+	all := slices.Clone(w.drivers)
+	m.mu.Unlock()
+	for _, d := range all {
+		if d != but {
+			m.drop(w, d)
+		}
+	}
+}
+
+// drop gives up what w asks for with d, unless that was done before.
+func (m *Masters) drop(w *waiter, d *driver) {
+	if m.remove(w, d) {
+		d.giveUp()
+		m.All.End()
+	}
+}
+
+// remove takes d from what w asks for, and is false if it is not there any more.
+func (m *Masters) remove(w *waiter, d *driver) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w.driver = nil
 	m.names[w.line].why = nil
+	i := slices.Index(w.drivers, d)
+	if i >= 0 {
+		w.drivers = slices.Delete(w.drivers, i, i+1)
+	}
+	return i >= 0
 }
 
 // reason returns what w waits for, nil if that is not known. cut is the error that ended the wait, which is no matter of
 // the others'.
 func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 	m.mu.Lock()
-	n, all := m.names[w.line], w.stands
-	first := n.line.waiters[0] // w waits behind that
-	if s := first.semaphore; s != nil && len(all) == 0 {
-		s.mu.Lock()
-		all = slices.Clone(first.stands)
-		s.mu.Unlock()
+	n, all := m.names[w.line], w.drivers
+	if len(all) == 0 {
+		all = n.line.waiters[0].drivers // w waits behind that
 	}
-	if d := cmp.Or(w.driver, first.driver); d != nil {
-		all = []*driver{d}
-	}
+	all = slices.Clone(all)
 	m.mu.Unlock()
 	var why, short *poll.MajorityError
 	for _, d := range all {

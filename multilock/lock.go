@@ -206,49 +206,26 @@ const again = 60 * time.Millisecond
 // bid waits for what becomes of what w asks for. It returns neither a hold nor an error if the caller
 // should look again.
 func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
-	d := m.contend(w)
-	if d == nil {
+	if !m.contend(w) {
 		return nil, poll.ErrClosed
 	}
 	select {
-	case <-d.decided:
+	case <-w.told:
 	case <-w.enter:
 	case <-m.All.Closing():
 	case <-ctx.Done():
 	}
 	if !m.Clients.Admitted() { // it was stopped, or cut off: others may be established that conflict
 		if ctx.Err() == nil { // else what it asked for says why it waited
-			m.bidDone(w)
-			d.giveUp()
-			m.All.End()
+			m.dropAll(w, nil)
 		}
 		return nil, nil
 	}
-	switch hold, why := m.take(w, d); {
-	case hold != nil || ctx.Err() != nil:
-		return hold, nil
-	case m.All.Closed():
-		return nil, poll.ErrClosed
-	case why != nil && why.Hopeless:
-		return nil, why
+	hold, err := m.won(ctx, w)
+	if hold == nil && ctx.Err() == nil && m.All.Closed() {
+		err = poll.ErrClosed
 	}
-	if d.is(attempt.Ended) {
-		m.bidDone(w) // it was over before the caller came to take it
-		m.All.End()
-	}
-	return nil, nil
-}
-
-// take makes the hold of w of what d has come to hold, nil if it does not. Then it says why.
-func (m *Masters) take(w *waiter, d *driver) (*Hold, *poll.MajorityError) {
-	hold, why := d.take(&w.req, nil)
-	if hold != nil {
-		m.bidDone(w)
-		m.report(w.line, nil)
-		m.checkBefore(hold)
-		m.All.End() // not before the hold is one that Close finds
-	}
-	return hold, why
+	return hold, err
 }
 
 // waited says why a wait was over when its context ended, unless what the caller wants was won meanwhile.
@@ -256,14 +233,7 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityEr
 	cut := poll.Ended(ctx)
 	last := cmp.Or(unsure, m.reason(w, cut))
 	if m.Clients.Admitted() {
-		hold, _ := w.won(ctx)
-		m.mu.Lock()
-		d := w.driver
-		m.mu.Unlock()
-		if d != nil {
-			hold, _ = m.take(w, d)
-		}
-		if hold != nil {
+		if hold, _ := m.won(ctx, w); hold != nil {
 			return hold, nil
 		}
 	}

@@ -51,13 +51,12 @@ type Masters struct {
 	watchdog *watchdog
 	lag      lag
 
-	mu         sync.Mutex
-	names      map[string]*name
-	semaphores map[string]*semaphore // whose permits callers wait for, or did lately; see script.Slots
-	held       int                   // holds of all names
-	parked     int                   // locks that are kept
-	waits      int                   // callers that wait for any
-	free       []*name               // to be reused
+	mu     sync.Mutex
+	names  map[string]*name // by key; a semaphore by script.Slots
+	held   int              // holds of all names
+	parked int              // locks that are kept
+	waits  int              // callers that wait for any
+	free   []*name          // to be reused
 
 	ungranted outage[string] // names that callers wait for, and no quorum can grant
 	unrenewed outage[*Hold]  // holds whose last renewal found no quorum
@@ -75,7 +74,7 @@ type Set = attempt.Set
 // may be nil, is the one that the nodes have. Close closes them all.
 func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	all := poll.New(nodes, log)
-	m := &Masters{All: all, conf: attempt.Config{Masters: len(nodes), Times: attempt.Usual}, trace: trace, names: make(map[string]*name), semaphores: make(map[string]*semaphore)}
+	m := &Masters{All: all, conf: attempt.Config{Masters: len(nodes), Times: attempt.Usual}, trace: trace, names: make(map[string]*name)}
 	if trace != nil {
 		all.ID = trace.Client
 	}
@@ -155,7 +154,7 @@ func (m *Masters) Close() error {
 // giveBack gives back what those drivers have for which is is true, and calls sent with each release. Holds end with
 // cause. It returns all drivers that have anything at any master.
 func (m *Masters) giveBack(is func(*driver) bool, cause error, sent func(*round)) []*driver {
-	all := m.owners.all(func(*driver) bool { return true })
+	all := m.owners.all()
 	for _, d := range all {
 		d.mu.Lock()
 		var r *round
@@ -176,7 +175,7 @@ func (m *Masters) giveBack(is func(*driver) bool, cause error, sent func(*round)
 // wakeHolds ends the holds whose validity ended while the machine was suspended: their timers
 // stood still. Those of the others are set anew.
 func (m *Masters) wakeHolds() {
-	for _, d := range m.owners.all(func(*driver) bool { return true }) {
+	for _, d := range m.owners.all() {
 		d.wake()
 	}
 	m.recall(m.All.Set())
@@ -189,7 +188,7 @@ func (m *Masters) Doubted(i int) {
 		return // Close gives all of it back
 	}
 	defer m.All.End()
-	for _, d := range m.owners.all(func(*driver) bool { return true }) {
+	for _, d := range m.owners.all() {
 		d.step(&attempt.Event{Kind: attempt.Doubt, Master: i})
 	}
 }

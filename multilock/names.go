@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,11 +13,12 @@ import (
 )
 
 // name is what this client has to do with one lock: the holds that it has, and the line of its callers that
-// wait; or, of a semaphore, the line alone.
+// wait; or, of a semaphore, the line, and what is known of its slots.
 type name struct {
-	holds []*Hold // in the order in which they were won
-	kept  *driver // of the lock that is kept, nil if none is
-	line  line
+	holds     []*Hold // in the order in which they were won
+	kept      *driver // of the lock that is kept, nil if none is
+	line      line
+	semaphore *semaphore // nil if no caller waits for a permit, or has waited lately
 
 	why *poll.MajorityError // why the lock was not there when a contender last asked
 
@@ -47,7 +49,7 @@ const (
 
 // tidyLocked forgets a name that nobody holds and nobody waits for.
 func (m *Masters) tidyLocked(key string) {
-	if n := m.names[key]; n != nil && len(n.holds) == 0 && n.kept == nil && len(n.line.waiters) == 0 {
+	if n := m.names[key]; n != nil && len(n.holds) == 0 && n.kept == nil && len(n.line.waiters) == 0 && n.semaphore == nil {
 		delete(m.names, key)
 		if len(m.free) < maxFree && cap(n.line.waiters) <= maxRoom {
 			*n = name{holds: n.holds, line: n.line} // these are empty: so that it keeps nothing alive
@@ -173,16 +175,11 @@ func (o *owners) any() bool {
 	return len(o.known) > 0
 }
 
-// all returns the drivers of those owners for which is is true.
-func (o *owners) all(is func(*driver) bool) (list []*driver) {
+// all returns the drivers of all owners.
+func (o *owners) all() []*driver {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, d := range o.known {
-		if is(d) {
-			list = append(list, d)
-		}
-	}
-	return list
+	return slices.Collect(maps.Values(o.known))
 }
 
 // mostStrays bounds how many of these releases a master is owed: who may publish can make up any number of owners.

@@ -36,40 +36,33 @@ const (
 // has one less in its queue, and at first at any. Callers at the same time begin at different slots.
 type nextSlot struct {
 	mu    sync.Mutex
-	given []givenSlot // back, and no caller has begun there since
-	other int         // where the next begins if there is none
-}
-
-type givenSlot struct {
-	semaphore string
-	slot      int
+	given []string // the keys of slots that were given back, and no caller has begun there since
+	other int      // where the next begins if there is none
 }
 
 // start returns the slot at which to begin, of so many.
 func (s *nextSlot) start(semaphore string, permits int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, one := range slices.Backward(s.given) {
-		if one.semaphore == semaphore && one.slot < permits {
+	for i, key := range slices.Backward(s.given) {
+		if of, slot := script.SlotOf(key); of == semaphore && slot < permits {
 			s.given = slices.Delete(s.given, i, i+1)
-			return one.slot
+			return slot
 		}
 	}
 	s.other++
 	return s.other % permits
 }
 
-// freed notes that the client gave the slot of d back.
-func (s *nextSlot) freed(d *driver) {
-	semaphore, slot := script.SlotOf(d.key)
-	one := givenSlot{semaphore, slot}
+// freed notes that the client gave back the slot at key.
+func (s *nextSlot) freed(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.given = slices.DeleteFunc(s.given, func(before givenSlot) bool { return before == one })
+	s.given = slices.DeleteFunc(s.given, func(before string) bool { return before == key })
 	if len(s.given) == maxBids {
 		s.given = slices.Delete(s.given, 0, 1)
 	}
-	s.given = append(s.given, one)
+	s.given = append(s.given, key)
 }
 
 // at returns the request of a permit as that of one slot.
@@ -139,13 +132,11 @@ func (m *Masters) allTaken(req *Request, b *poll.Ballot) error {
 	return m.All.Refused("acquire", req.Key, b, nil)
 }
 
-// semaphore is what a client knows of one, while callers wait for its permits.
+// semaphore is what a client knows of one, while callers wait for its permits. Masters.mu guards it.
 type semaphore struct {
-	m    *Masters
 	key  string      // see script.Slots
 	idle *time.Timer // see rest
 
-	mu       sync.Mutex
 	listens  bool          // since a look: to what the masters tell of its slots
 	slots    *slots        // by the last look
 	looked   clock.Instant // when that began
@@ -164,76 +155,92 @@ type look struct {
 // enlist makes w one of those who stand at slots of its semaphore.
 func (m *Masters) enlist(w *waiter) {
 	m.mu.Lock()
-	s, known := m.semaphores[w.line]
-	if !known {
-		s = &semaphore{m: m, key: w.line, slots: &slots{masters: m.All.Len()}}
-		s.idle = time.AfterFunc(lingers, s.rest)
-		m.semaphores[w.line] = s
+	defer m.mu.Unlock()
+	n := m.nameLocked(w.line)
+	if n.semaphore == nil {
+		s := &semaphore{key: w.line, slots: &slots{masters: m.All.Len()}}
+		s.idle = time.AfterFunc(lingers, func() { m.rest(s) })
+		n.semaphore = s
 	}
-	w.semaphore, w.hint = s, -1
-	s.mu.Lock()
-	s.standing = append(s.standing, w)
-	s.mu.Unlock()
-	m.mu.Unlock()
+	w.semaphore, w.hint = n.semaphore, -1
+	w.semaphore.standing = append(w.semaphore.standing, w)
+}
+
+// delist undoes enlist. A hint goes to another caller.
+func (m *Masters) delist(w *waiter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := w.semaphore
+	s.standing = slices.DeleteFunc(s.standing, func(other *waiter) bool { return other == w })
+	if w.hint >= 0 {
+		s.hintLocked(w.hint)
+	}
 }
 
 // rest stops listening when no caller has had to look for a while: each message costs a master as much as a permit. It
 // ends s once no caller stands there either.
-func (s *semaphore) rest() {
-	s.m.mu.Lock()
-	s.mu.Lock()
-	s.sawLocked()
+func (m *Masters) rest(s *semaphore) {
+	m.mu.Lock()
+	m.sawLocked(s)
 	over := len(s.standing) == 0
 	quiet := s.listens && (over || s.look == nil)
 	if quiet {
 		s.listens = false
 	}
-	switch {
-	case !over:
+	if n := m.names[s.key]; !over {
 		s.idle.Reset(lingers)
-	case s.m.semaphores[s.key] == s:
-		delete(s.m.semaphores, s.key)
+	} else if n != nil && n.semaphore == s {
+		n.semaphore = nil
+		m.tidyLocked(s.key)
 	}
-	s.mu.Unlock()
-	s.m.mu.Unlock()
+	m.mu.Unlock()
 	if quiet {
-		s.m.unwatch(s.key)
+		m.unwatch(s.key)
 	}
 }
 
-// ask looks which of the first k slots are taken, unless that is known well enough. When the channel is
-// closed, saw tells. From then on, the client listens to what the masters tell of the slots: where a permit
-// is there at once, no caller needs to.
-func (s *semaphore) ask(k int) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// lookAt looks which slots of s are taken, of as many as any caller that stands there counts, unless that is known well
+// enough. When the channel is closed, sawLocked tells. From then on, the client listens to what the masters tell of the
+// slots: where a permit is there at once, no caller needs to.
+func (m *Masters) lookAt(s *semaphore) <-chan struct{} {
+	m.mu.Lock()
+	m.sawLocked(s) // whoever asked may have left before it ended
+	k, now, l := 0, clock.Now(), s.look
+	for _, w := range s.standing {
+		k = max(k, w.req.Permits)
+	}
+	fresh := len(s.slots.load) >= k && now.Sub(s.looked) < time.Duration(k)*freshFor
+	asks := !fresh && (l == nil || l.slots < k)
+	if asks {
+		l = &look{m.All.NewPoll(m.answered), k, now}
+		s.look = l
+	}
+	listened := s.listens
+	s.listens = true
 	s.idle.Reset(lingers)
-	if !s.listens {
-		s.listens = true
-		s.m.watch(s.key)
+	m.mu.Unlock()
+	if !listened {
+		m.watch(s.key) // before the look is sent: what is freed later is told
 	}
-	s.sawLocked() // whoever asked may have left before it ended
-	now := clock.Now()
 	switch {
-	case s.look != nil && s.look.slots >= k:
-	case len(s.slots.load) >= k && now.Sub(s.looked) < time.Duration(k)*freshFor:
-		return closedChan
-	default:
+	case asks:
 		name, _ := script.SlotOf(s.key)
-		s.look = &look{s.m.All.Ask(script.Look(name, k), s.m.answered), k, now}
+		m.All.Send(script.Look(name, k), m.All.Set(), l.asked)
+	case l == nil:
+		return closedChan
 	}
-	return s.look.asked.Done
+	return l.asked.Done
 }
 
 // sawLocked takes over what the look came to, if one has ended.
-func (s *semaphore) sawLocked() {
+func (m *Masters) sawLocked(s *semaphore) {
 	l := s.look
 	if l == nil || !poll.IsClosed(l.asked.Done) {
 		return
 	}
 	b, _ := l.asked.Wait(context.Background())
 	s.look, s.wary = nil, false
-	if s.m.answered(b) {
+	if m.answered(b) {
 		s.slots.see(b, l.slots)
 		s.looked = l.began
 	}
@@ -241,18 +248,27 @@ func (s *semaphore) sawLocked() {
 
 // scarce reports whether no slot was free when the client last looked, a moment ago. Those that have been freed
 // since were hinted at.
-func (s *semaphore) scarce() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (m *Masters) scarce(s *semaphore) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	k := len(s.slots.load)
 	return k > 0 && clock.Since(s.looked) < lookAgain && s.slots.freeOne(k, 0, nil) < 0
 }
 
-// freed notes that master i freed a slot that nobody waits for. The first caller that can goes there, unless
-// one stands there.
-func (s *semaphore) freed(i, slot int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// slotFreed notes that master i freed the lock at key, if that is a slot, which nobody waits for. The first caller that can
+// goes there, unless one stands there.
+func (m *Masters) slotFreed(i int, key string) {
+	_, slot := script.SlotOf(key)
+	if slot < 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[lineOf(key)]
+	if n == nil || n.semaphore == nil {
+		return
+	}
+	s := n.semaphore
 	if s.slots.isFreed(i, slot) && s.slots.follow(rand.Uint32(), len(s.standing)) {
 		s.hintLocked(slot)
 	}
@@ -277,7 +293,7 @@ func (s *semaphore) hintLocked(slot int) {
 // at returns the slots at which w stands.
 func (w *waiter) at() []int {
 	at := make([]int, 0, maxStands+1)
-	for _, d := range w.stands {
+	for _, d := range w.drivers {
 		at = append(at, d.slot)
 	}
 	return at
@@ -292,9 +308,9 @@ func (w *waiter) at() []int {
 // are held for long. So does a caller that stands nowhere any more, as what it won ended before it could take it.
 func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 	m.enlist(w)
+	defer m.delist(w)
 	s, req := w.semaphore, &w.req
-	defer w.leaveAll()
-	w.goTo(m.nextSlot.start(req.Key, req.Permits), false)
+	m.goTo(w, m.nextSlot.start(req.Key, req.Permits), true)
 	var looked <-chan struct{}
 	again := time.NewTimer(m.lookIn())
 	defer again.Stop()
@@ -303,34 +319,34 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 		select {
 		case <-w.told:
 			if !m.Clients.Admitted() { // as in bid, but what it has won it keeps: others would come first at the slot
-				if !w.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held }) {
-					return nil, nil
-				}
-				err := m.All.Reach(ctx, "acquire", req.Key)
-				if err == nil {
-					err = m.Clients.Admit(ctx, "acquire", req.Key)
+				won, err := w.any(func(s *attempt.Attempt) bool { return s.State == attempt.Held }), error(nil)
+				if won {
+					if err = m.All.Reach(ctx, "acquire", req.Key); err == nil {
+						err = m.Clients.Admit(ctx, "acquire", req.Key)
+					}
 				}
 				switch unsure, _ := errors.AsType[*poll.MajorityError](err); {
 				case err != nil && ctx.Err() != nil:
 					return m.waited(ctx, w, unsure)
-				case err != nil:
+				case err != nil, !won:
+					m.dropAll(w, nil)
 					return nil, nil
 				}
 			}
-			if hold, err := w.won(ctx); hold != nil || err != nil {
+			if hold, err := m.won(ctx, w); hold != nil || err != nil {
 				return hold, err
 			}
 			if looked == nil && first && req.Permits > 1 && w.refused() {
-				if first = !s.scarce() || w.behind(); first {
-					looked = s.ask(req.Permits)
+				if first = !m.scarce(s) || w.behind(&m.conf); first {
+					looked = m.lookAt(s)
 				}
 			}
-			w.follow()
+			m.follow(w)
 			continue
 		case <-again.C:
 			again.Reset(m.lookIn())
-			if looked == nil && (len(w.stands) == 0 || req.Permits > 1 && m.isFirst(w)) {
-				looked, first = s.ask(req.Permits), false
+			if looked == nil && (len(w.drivers) == 0 || req.Permits > 1 && m.isFirst(w)) {
+				looked, first = m.lookAt(s), false
 			}
 			continue
 		case <-looked:
@@ -341,122 +357,86 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 		case <-m.All.Closing():
 			return nil, poll.ErrClosed
 		}
-		w.choose(turn)
+		m.choose(w, turn)
 	}
 }
 
 // lookIn draws how long the first caller stands before it looks again.
 func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.All.RoundTrip() }
 
-// leaveAll gives up all slots. A hint goes to another caller.
-func (w *waiter) leaveAll() {
-	s := w.semaphore
-	s.mu.Lock()
-	s.standing = slices.DeleteFunc(s.standing, func(other *waiter) bool { return other == w })
-	if w.hint >= 0 {
-		s.hintLocked(w.hint)
-	}
-	s.mu.Unlock()
-	w.dropAll()
-}
-
-// goTo asks for one more slot, unless that is below 0, and waits for it, unless once is set. Of too many, it gives up
-// the one at which it has stood the longest.
-func (w *waiter) goTo(slot int, once bool) {
-	s, m := w.semaphore, w.semaphore.m
-	if slot < 0 || !m.All.Begin() {
+// goTo asks for one more slot, unless that is below 0, and stands in its queue if stays is true; otherwise it tries it. Of
+// too many, it gives up the one at which it has stood the longest.
+func (m *Masters) goTo(w *waiter, slot int, stays bool) {
+	if slot < 0 {
 		return
 	}
-	since := m.All.Stamp(w.req.Since)
-	if once {
-		since = time.Time{}
+	m.mu.Lock()
+	d := m.driveLocked(w, script.SlotKey(w.req.Key, slot), stays)
+	if d != nil && stays {
+		w.semaphore.slots.stand(slot)
 	}
-	d := m.newDriver(script.SlotKey(w.req.Key, slot), &w.req, since, w.told)
-	s.mu.Lock()
-	w.stands = append(w.stands, d)
-	if !once {
-		s.slots.stand(slot)
+	m.mu.Unlock()
+	if d == nil {
+		return
 	}
-	s.mu.Unlock()
 	d.start()
-	if len(w.stands) > maxStands {
-		w.shed()
+	if len(w.drivers) > maxStands {
+		m.shed(w)
 	}
-}
-
-// drop gives up the n-th slot.
-func (w *waiter) drop(n int) {
-	w.remove(n).giveUp()
-	w.semaphore.m.All.End()
 }
 
 // shed gives up the slot at which w has stood the longest, but none that it has won and is to take in a moment.
-func (w *waiter) shed() {
-	if n := slices.IndexFunc(w.stands, func(d *driver) bool { return !d.is(attempt.Held) }); n >= 0 {
-		w.drop(n)
+func (m *Masters) shed(w *waiter) {
+	if n := slices.IndexFunc(w.drivers, func(d *driver) bool { return !d.is(attempt.Held) }); n >= 0 {
+		m.drop(w, w.drivers[n])
 	}
-}
-
-// dropAll gives up all slots.
-func (w *waiter) dropAll() {
-	for len(w.stands) > 0 {
-		w.drop(0)
-	}
-}
-
-// remove returns what the caller asked for at the n-th slot, at which it stands no more.
-func (w *waiter) remove(n int) *driver {
-	w.semaphore.mu.Lock()
-	defer w.semaphore.mu.Unlock()
-	d := w.stands[n]
-	w.stands = slices.Delete(w.stands, n, n+1)
-	return d
 }
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
-func (w *waiter) choose(turn bool) {
-	s, k := w.semaphore, w.req.Permits
-	s.mu.Lock()
-	s.sawLocked()
-	crowded, at := false, w.at()
-	slot := s.slots.freeOne(k, rand.Uint32(), at)
-	switch last := len(at) - 1; {
+func (m *Masters) choose(w *waiter, turn bool) {
+	k, at := w.req.Permits, w.at()
+	last, crowded := len(at)-1, false
+	m.mu.Lock()
+	s := w.semaphore.slots
+	m.sawLocked(w.semaphore)
+	slot := s.freeOne(k, rand.Uint32(), at)
+	switch {
 	case slot >= 0:
 	case turn && last >= 0:
-		slot = s.slots.next(k, at[last], at)
+		slot = s.next(k, at[last], at)
 	default:
-		slot = s.slots.least(k, rand.Uint32(), at)
+		slot = s.least(k, rand.Uint32(), at)
 		if last >= 0 && slot >= 0 {
-			if crowded = s.slots.crowded(at[0], slot); !crowded {
+			if crowded = s.crowded(at[0], slot); !crowded {
 				slot = -1
 			}
 		}
 	}
-	if slot < 0 && len(at) == 0 {
-		slot = s.m.nextSlot.start(w.req.Key, k) // too few masters answered
+	m.mu.Unlock()
+	if slot < 0 && last < 0 {
+		slot = m.nextSlot.start(w.req.Key, k) // too few masters answered
 	}
-	s.mu.Unlock()
-	w.goTo(slot, false)
+	m.goTo(w, slot, true)
 	if crowded {
-		w.shed()
+		m.shed(w)
 	}
 }
 
 // follow tries the slot that a hint is about, once, unless it tries another one, or has just asked for one: that is
 // mostly free, and the other slot too is where a caller of the client that freed it begins. After votes that did not
 // count it tries none before the next look: giving them back told all that the slot is free.
-func (w *waiter) follow() {
+func (m *Masters) follow(w *waiter) {
 	if w.any(func(s *attempt.Attempt) bool { return !s.Want.Wait || s.State == attempt.Asking }) {
 		return
 	}
-	w.semaphore.mu.Lock()
+	m.mu.Lock()
 	slot := w.hint
 	w.hint = -1
 	if w.semaphore.wary {
 		slot = -1
 	}
-	w.semaphore.mu.Unlock()
-	w.goTo(slot, true)
+	m.mu.Unlock()
+	m.goTo(w, slot, false)
 }
 
 // refused reports whether others have the slots at which the caller stands.
@@ -465,48 +445,17 @@ func (w *waiter) refused() bool {
 }
 
 // behind reports whether somebody stands before the caller at its slot.
-func (w *waiter) behind() bool {
-	return w.any(func(s *attempt.Attempt) bool { return s.Ahead(&w.semaphore.m.conf) > 0 })
+func (w *waiter) behind(conf *attempt.Config) bool {
+	return w.any(func(s *attempt.Attempt) bool { return s.Ahead(conf) > 0 })
 }
 
 // any reports whether what the caller asked for at one of its slots is so.
 func (w *waiter) any(is func(*attempt.Attempt) bool) bool {
-	return slices.ContainsFunc(w.stands, func(d *driver) bool {
+	return slices.ContainsFunc(w.drivers, func(d *driver) bool {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return is(&d.state)
 	})
-}
-
-// won takes what was won, if anything was. The error says that waiting does not help.
-func (w *waiter) won(ctx context.Context) (*Hold, error) {
-	for n := 0; n < len(w.stands); {
-		d := w.stands[n]
-		if d.is(attempt.Held) {
-			w.remove(n)
-			w.dropAll() // before, so that the trace ends with the call
-			hold, _ := w.semaphore.m.take(w, d)
-			if hold == nil { // it has ended meanwhile
-				w.semaphore.m.All.End()
-			}
-			return hold, nil
-		}
-		why := d.reason(nil)
-		switch {
-		case why != nil && why.Hopeless && ctx.Err() == nil:
-			return nil, why
-		case d.is(attempt.Ended):
-			if why != nil && !errors.Is(why, poll.ErrTaken) { // else somebody else was faster
-				w.semaphore.mu.Lock()
-				w.semaphore.wary = true
-				w.semaphore.mu.Unlock()
-			}
-			w.drop(n)
-		default:
-			n++
-		}
-	}
-	return nil, nil
 }
 
 // isFirst reports whether no caller of this client has waited longer than w for what it wants. Those that count fewer

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/check"
+	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -42,7 +43,7 @@ func TestCallersForPermitsLookSeldom(t *testing.T) {
 		fx.m.mu.Lock()
 		defer fx.m.mu.Unlock()
 		got := fx.Master(0).Calls("UNSUBSCRIBE") - unsubscribed
-		check.That(t, len(fx.m.semaphores) == 0 && got == 1, "%d semaphores are known, and %d channels were left; want none, and one", len(fx.m.semaphores), got)
+		check.That(t, len(fx.m.names) == 0 && got == 1, "%d semaphores are known, and %d channels were left; want none, and one", len(fx.m.names), got)
 	})(t)
 }
 
@@ -57,16 +58,22 @@ func TestAPermitThatIsThere(t *testing.T) {
 	})(t)
 }
 
+// look has the client look at a semaphore.
+func (fx *fixture) look(s *semaphore) {
+	<-fx.m.lookAt(s)
+	fx.m.mu.Lock()
+	defer fx.m.mu.Unlock()
+	fx.m.sawLocked(s)
+}
+
 // A look is over with its answers: the next one asks again.
 func TestEachLookAsks(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
-		p := fx.stander(1)
-		defer p.leaveAll()
-		s := p.semaphore
+		w := fx.stander(1)
+		defer fx.m.delist(w)
 		for _, want := range []int{0, -1} {
-			<-s.ask(1)
-			s.sawLocked()
-			check.Equal(t, s.slots.freeOne(1, 0, nil), want, "free is slot")
+			fx.look(w.semaphore)
+			check.Equal(t, w.semaphore.slots.freeOne(1, 0, nil), want, "free is slot")
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
 			time.Sleep(time.Second)
 		}
@@ -85,10 +92,34 @@ func TestALookThatNobodySawIsNotUsed(t *testing.T) {
 		first.cancel()
 		rest(time.Second)
 		fx.each(func(m *redlocktest.Master) { m.Del(script.SlotKey("k", 1)) }) // which no message tells
-		fx.m.nextSlot.given = []givenSlot{{"k", 0}}
+		fx.m.nextSlot.given = []string{script.SlotKey("k", 0)}
 		second := begin(t, fx.m, permit(2))
 		rest(50 * time.Millisecond)
 		second.wantHold(t, "a slot is free")
+	})(t)
+}
+
+// A look covers the slots of all callers that stand: one that counts fewer permits hides none from the others.
+func TestALookIsForAllThatStand(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		few, many := fx.stander(1), fx.stander(3)
+		defer fx.m.delist(few)
+		defer fx.m.delist(many)
+		fx.look(few.semaphore)
+		check.Equal(t, len(few.semaphore.slots.load), many.req.Permits, "slots that are known")
+	})(t)
+}
+
+// A permit that the client gives back goes to its next caller at once, also where no master can tell the client of it.
+func TestAPermitIsGivenBackInSilence(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.m.subs.begin.Do(func() {}) // it does not subscribe
+		hold := fx.lock(t, permit(1))
+		next := begin(t, fx.m, permit(1))
+		rest(3 * time.Second) // it asks seldom by now
+		unlock(t, hold)
+		rest(attempt.Usual.Settle * 2)
+		unlock(t, next.wantHold(t, "the slot is free"))
 	})(t)
 }
 
@@ -98,7 +129,7 @@ func TestACallerFindsSlotsThatThoseBeforeItDoNotKnow(t *testing.T) {
 		for slot := range 2 {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
 		}
-		fx.m.nextSlot.given = []givenSlot{{"k", 1}, {"k", 0}}
+		fx.m.nextSlot.given = []string{script.SlotKey("k", 1), script.SlotKey("k", 0)}
 		first := begin(t, fx.m, permit(2)) // at slot 0, and has just looked
 		second := begin(t, fx.m, permit(3))
 		rest(time.Second)
@@ -129,19 +160,25 @@ func (fx *fixture) stander(permits int) *waiter {
 	return w
 }
 
+// leaves has a caller that stander made leave.
+func (fx *fixture) leaves(w *waiter) {
+	fx.m.dropAll(w, nil)
+	fx.m.delist(w)
+}
+
 // A hint goes to nobody if one stands there already, and from a caller that leaves to one that stands.
 func TestAHintOutlivesItsCaller(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		all := []*waiter{fx.stander(2), fx.stander(2)}
 		s := all[0].semaphore
-		all[1].stands = []*driver{{slot: 1}}
+		all[1].drivers = []*driver{{slot: 1}}
 		s.hintLocked(1)
 		check.That(t, all[0].hint < 0, "a caller is to go where another one stands")
-		all[1].stands = nil
+		all[1].drivers = nil
 		s.hintLocked(1)
-		all[0].leaveAll()
+		fx.m.delist(all[0])
 		check.That(t, all[1].hint == 1 && len(all[1].told) == 1, "the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].told))
-		all[1].leaveAll()
+		fx.m.delist(all[1])
 	})(t)
 }
 
@@ -150,22 +187,21 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 func TestAHintIsFollowedOnce(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		p := fx.stander(2)
-		defer p.leaveAll()
+		defer fx.leaves(p)
 		follows := func(slot int) bool {
 			synctest.Wait()
 			p.hint = slot
-			p.follow()
+			fx.m.follow(p)
 			synctest.Wait()
-			return len(p.stands) > 0
+			return len(p.drivers) > 0
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("LOADING Redis is loading the dataset in memory") }, 0, 1)
 		check.Equal(t, follows(1), true, "the first hint is followed")
-		if hold, err := p.won(t.Context()); hold != nil || err != nil || len(p.stands) > 0 {
-			t.Fatalf("won = %v, %v, with %d stands; want nothing", hold, err, len(p.stands))
+		if hold, err := fx.m.won(t.Context(), p); hold != nil || err != nil || len(p.drivers) > 0 {
+			t.Fatalf("won = %v, %v, with %d stands; want nothing", hold, err, len(p.drivers))
 		}
 		check.Equal(t, follows(1), false, "a hint is followed after votes that did not count")
-		<-p.semaphore.ask(2)
-		p.semaphore.sawLocked()
+		fx.look(p.semaphore)
 		check.Equal(t, follows(1), true, "a hint is followed after a look")
 	})(t)
 }
@@ -179,14 +215,15 @@ func TestACallerThatHasJustAskedFollowsNoHint(t *testing.T) {
 			m.Delay(time.Millisecond)
 		})
 		p := fx.stander(2)
-		defer p.leaveAll()
-		p.goTo(0, false)
+		defer fx.m.delist(p)
+		defer fx.m.dropAll(p, nil)
+		fx.m.goTo(p, 0, true)
 		p.hint = 1
-		p.follow()
-		check.Equal(t, len(p.stands), 1, "slots, when it has just asked for one")
+		fx.m.follow(p)
+		check.Equal(t, len(p.drivers), 1, "slots, when it has just asked for one")
 		rest(10 * time.Millisecond)
-		p.follow()
-		check.Equal(t, len(p.stands), 2, "slots, when that is taken")
+		fx.m.follow(p)
+		check.Equal(t, len(p.drivers), 2, "slots, when that is taken")
 	})(t)
 }
 
@@ -197,7 +234,7 @@ func TestAClientThatFindsPermitsStopsListening(t *testing.T) {
 		for slot := range 2 {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
 		}
-		fx.m.nextSlot.given = []givenSlot{{"k", 0}}
+		fx.m.nextSlot.given = []string{script.SlotKey("k", 0)}
 		for range (lingers + time.Second) / (100 * time.Millisecond) {
 			c := begin(t, fx.m, permit(3))
 			time.Sleep(100 * time.Millisecond)
@@ -212,8 +249,8 @@ func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		held := fx.lock(t, permit(1))
 		c := begin(t, fx.m, permit(1))
-		p := fx.m.semaphores[script.Slots("k")].standing[0]
-		d := p.stands[0]
+		p := fx.m.names[script.Slots("k")].semaphore.standing[0]
+		d := p.drivers[0]
 		d.mu.Lock()
 		d.decided = make(chan struct{}, 1) // it is held up, and hears nothing
 		d.mu.Unlock()
@@ -237,7 +274,7 @@ func TestACallerThatWonIsCutOff(t *testing.T) {
 		c := begin(t, m, permit(1))
 		fx.each((*redlocktest.Master).Kill)
 		rest(5 * time.Second)
-		d := m.semaphores[script.Slots("k")].standing[0].stands[0]
+		d := m.names[script.Slots("k")].semaphore.standing[0].drivers[0]
 		round := uint64(d.state.Round) - d.owner.Round(script.HandOff{})
 		for i := range 2 {
 			d.handedOff(i, script.HandOff{Owner: d.owner.ID, Key: d.key, Round: round, Token: 9})
@@ -268,11 +305,11 @@ func TestACrowdedSlotIsLeft(t *testing.T) {
 			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
 		}
 		p := fx.stander(permits)
-		defer p.leaveAll()
-		p.goTo(0, false)
-		p.goTo(1, true)
+		defer fx.leaves(p)
+		fx.m.goTo(p, 0, true)
+		fx.m.goTo(p, 1, false)
 		p.semaphore.crowd(permits, 0)
-		p.choose(false)
+		fx.m.choose(p, false)
 		at := p.at()
 		check.That(t, slices.Equal(at, []int{1, 2}), "it stands at slots %d, want 1 and 2", at)
 	})(t)
@@ -282,15 +319,15 @@ func TestACrowdedSlotIsLeft(t *testing.T) {
 // of it.
 func TestWhatWasWonIsTaken(t *testing.T) {
 	const permits = 2 * maxStands
-	for what, move := range map[string]func(*waiter, int){
-		"one slot too many": func(p *waiter, _ int) {
+	for what, move := range map[string]func(*fixture, *waiter, int){
+		"one slot too many": func(fx *fixture, p *waiter, _ int) {
 			for range maxStands {
-				p.goTo(p.semaphore.slots.next(permits, 0, p.at()), false)
+				fx.m.goTo(p, p.semaphore.slots.next(permits, 0, p.at()), true)
 			}
 		},
-		"a slot that is less crowded": func(p *waiter, won int) {
+		"a slot that is less crowded": func(fx *fixture, p *waiter, won int) {
 			p.semaphore.crowd(permits, won)
-			p.choose(false)
+			fx.m.choose(p, false)
 		},
 	} {
 		t.Run(what, bubble(3, func(t *testing.T, fx *fixture) {
@@ -299,13 +336,13 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 				holds[slot] = fx.take(t, other, script.SlotKey("k", slot))
 			}
 			p := fx.stander(permits)
-			defer p.leaveAll()
-			p.goTo(0, false)
+			defer fx.leaves(p)
+			fx.m.goTo(p, 0, true)
 			synctest.Wait()
-			won := p.stands[0]
+			won := p.drivers[0]
 			unlock(t, holds[won.slot])
 			wantWon(t, "the slot is given back", won)
-			move(p, won.slot)
+			move(fx, p, won.slot)
 			wantWon(t, what, won)
 		}))
 	}
@@ -412,7 +449,7 @@ func TestSlotIsFreed(t *testing.T) {
 func TestCallersBeginAtDifferentSlots(t *testing.T) {
 	s := nextSlot{other: 4}
 	for _, slot := range []int{3, 2, 3} {
-		s.freed(&driver{key: script.SlotKey("k", slot)})
+		s.freed(script.SlotKey("k", slot))
 	}
 	for _, want := range []int{3, 2, 5} {
 		check.Equal(t, s.start("k", 8), want, "begins at slot")

@@ -37,12 +37,20 @@ type Request struct {
 	trace *callTrace // nil: the call is not traced
 }
 
-// line returns in which line of this client's callers one stands who waits for what is wanted.
+// line returns in which line of this client's callers one stands that waits for what is wanted.
 func (req *Request) line() string {
 	if req.Permits > 0 {
 		return script.Slots(req.Key)
 	}
 	return req.Key
+}
+
+// lineOf returns in which line of this client's callers one stands that waits for the lock at key, which may be a slot.
+func lineOf(key string) string {
+	if semaphore, slot := script.SlotOf(key); slot >= 0 {
+		return script.Slots(semaphore)
+	}
+	return key
 }
 
 // wish is how the caller wants what it gets renewed.

@@ -83,15 +83,8 @@ func (m *Masters) HandedOff(i int, h script.HandOff) {
 
 // Freed implements [node.Subscriber].
 func (m *Masters) Freed(i int, key string) {
-	if name, slot := script.SlotOf(key); slot >= 0 {
-		m.mu.Lock()
-		s := m.semaphores[script.Slots(name)]
-		m.mu.Unlock()
-		if s != nil {
-			s.freed(i, slot)
-		}
-	}
-	for _, d := range m.owners.all(func(d *driver) bool { return d.key == key }) {
+	m.slotFreed(i, key)
+	for _, d := range m.bidders(key, false) {
 		d.freed(i)
 	}
 }
@@ -126,7 +119,7 @@ func (m *Masters) Subscribed(i int, on bool) {
 	if !m.canBeTold() {
 		m.recall(m.All.Set())
 	}
-	for _, d := range m.owners.all(func(*driver) bool { return true }) {
+	for _, d := range m.owners.all() {
 		d.step(&attempt.Event{Kind: attempt.Hint, Delay: delay})
 	}
 }
