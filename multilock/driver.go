@@ -304,17 +304,3 @@ func (d *driver) giveUp() {
 	d.mu.Unlock()
 	d.drain()
 }
-
-// conclude returns what a try that does not wait has come to, or gives it up and says why: with a [*poll.MajorityError],
-// or ErrClosed. cut is the error of a context that has ended.
-func (d *driver) conclude(req *Request, cut error) (*Hold, error) {
-	h, why := d.take(req, cut)
-	if h != nil {
-		return h, nil
-	}
-	d.giveUp()
-	if why == nil || cut == poll.ErrClosed {
-		return nil, poll.ErrClosed
-	}
-	return nil, why
-}

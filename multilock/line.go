@@ -113,15 +113,6 @@ func (l *line) promote(i int) {
 	l.bids++
 }
 
-// wake wakes the waiters of owner, which has got the lock: they enter its hold.
-func (l *line) wake(owner any) {
-	for _, w := range l.waiters {
-		if w.req.Owner == owner {
-			poke(w.enter)
-		}
-	}
-}
-
 // join puts a caller into the line for what it wants: at the end, unless it began to wait earlier.
 func (m *Masters) join(req *Request) *waiter {
 	w := &waiter{req: *req, line: req.line(), told: make(chan struct{}, 1)}

@@ -93,7 +93,7 @@ func (m *Masters) tryLater(req *Request) *driver {
 	return m.newDriver(req.Key, req, time.Time{}, make(chan struct{}, 1))
 }
 
-// tried waits for what becomes of a try.
+// tried waits for what becomes of a try. The error is a [*poll.MajorityError], or says that the client is closed or conflicts.
 func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, error) {
 	defer m.All.End()
 	var cut error
@@ -104,16 +104,21 @@ func (m *Masters) tried(ctx context.Context, req *Request, d *driver) (*Hold, er
 	case <-ctx.Done():
 		cut = poll.Ended(ctx)
 	}
-	h, why := d.conclude(req, cut)
-	if h != nil {
-		m.checkBefore(h)
-		op, name := called(h.d.key)
-		if why := m.Clients.Admit(ctx, op, name); why != nil { // it was stopped, or cut off, while it asked
-			h.end(attempt.End, why)
-			return nil, why
+	h, why := d.take(req, cut)
+	if h == nil {
+		d.giveUp()
+		if why == nil || cut == poll.ErrClosed {
+			return nil, poll.ErrClosed
 		}
+		return nil, why
 	}
-	return h, why
+	m.checkBefore(h)
+	op, name := called(h.d.key)
+	if why := m.Clients.Admit(ctx, op, name); why != nil { // it was stopped, or cut off, while it asked
+		h.end(attempt.End, why)
+		return nil, why
+	}
+	return h, nil
 }
 
 // wait waits for the caller's turn, and then for the lock.

@@ -64,7 +64,11 @@ func (m *Masters) adoptLocked(h *Hold) {
 	n := m.nameLocked(h.d.key)
 	n.holds = append(n.holds, h)
 	m.held++
-	n.line.wake(h.holder)
+	for _, w := range n.line.waiters {
+		if w.req.Owner == h.holder {
+			poke(w.enter)
+		}
+	}
 }
 
 // checkBefore ends the hold of its name that was won before h if its validity is over, and its timer has yet to say so.

@@ -106,7 +106,7 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			d := m.newDriver("k", &req, time.Time{}, make(chan struct{}, 1))
 			go d.start()
 			synctest.Wait()
-			go func() { _, _ = d.conclude(&req, context.Canceled) }()
+			go d.giveUp()
 			synctest.Wait()
 			open()
 			return m
@@ -127,8 +127,7 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			d := m.newDriver("k", &req, time.Time{}, make(chan struct{}, 1))
 			go d.start()
 			synctest.Wait()
-			hold, err := d.conclude(&req, nil)
-			check.OK(t, err)
+			hold, _ := d.take(&req, nil)
 			given := during(func() error { return hold.Unlock(t.Context(), req.Entry) })
 			open()
 			check.Err(t, "Unlock", <-given)

@@ -148,7 +148,7 @@ func (r *round) Answer(i int, a script.Answer) {
 	}
 	d.mu.Lock()
 	if r.trace != nil && r.command != attempt.Extend {
-		r.trace.voted(i, a)
+		r.trace.voted(i, max(d.slot, 0), a)
 	}
 	if !asks {
 		r.ballot.Put(i, a)

@@ -182,12 +182,12 @@ func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrac
 	return &roundTrace{call: t, about: r, sent: e.Time}
 }
 
-// voted tells of the answer of master i.
-func (r *roundTrace) voted(i int, a script.Answer) {
+// voted tells of the answer of master i; slot is that of a permit.
+func (r *roundTrace) voted(i, slot int, a script.Answer) {
 	t, now := r.call, time.Now()
 	e := redlocktrace.Voted{
 		Call: t.about, Round: r.about, Time: now, Master: t.m.All.Nodes[i].Name(), Vote: vote(outcome(a)),
-		Token: a.Token, Slot: r.slot, Took: now.Sub(r.sent),
+		Token: a.Token, Slot: slot, Took: now.Sub(r.sent),
 	}
 	if a.Outcome == script.Refused {
 		e.Ahead = a.Rank
@@ -314,7 +314,6 @@ type roundTrace struct {
 	call  *callTrace
 	about redlocktrace.Round
 	sent  time.Time
-	slot  int // of a permit
 
 	// Of a renewal, of which no vote is told.
 	renewal redlocktrace.Renewal
@@ -324,17 +323,18 @@ type roundTrace struct {
 // askedLocked tells of the round that out wants, nil if nothing is told of it.
 func (t *attemptTrace) askedLocked(d *driver, out *attempt.Effects) *roundTrace {
 	e := redlocktrace.Asked{Owner: d.owner.ID, Masters: d.m.namesOf(out.Send)}
-	round := redlocktrace.Round{Ask: redlocktrace.AskAcquire}
+	if d.since != 0 {
+		e.Since = time.UnixMicro(d.since)
+	}
+	round := redlocktrace.Round{Ask: redlocktrace.AskAcquire, Number: int(out.Round.Number)}
 	switch out.Round.Command {
 	case attempt.Ask:
-		round.Number, e.Since = int(out.Round.Number), stamp(d.since)
 	case attempt.Register:
-		round.Ask, round.Number, e.Since = redlocktrace.AskQueue, int(out.Round.Number), stamp(d.since)
+		round.Ask = redlocktrace.AskQueue
 	case attempt.Follow:
-		round.Number, e.Since = int(out.Round.Number), stamp(d.since)
 		e.Masters, e.Entered = nil, e.Masters
 	case attempt.Raise:
-		round.Ask, e.Token = redlocktrace.AskRaise, out.Round.Token
+		round.Ask, e.Token, e.Since = redlocktrace.AskRaise, out.Round.Token, time.Time{}
 	default:
 		return nil
 	}
@@ -342,17 +342,7 @@ func (t *attemptTrace) askedLocked(d *driver, out *attempt.Effects) *roundTrace 
 		t.try, t.of = t.call.nextTry(), d.state.Try
 	}
 	round.Try = t.try
-	r := t.call.asked(round, e)
-	r.slot = max(d.slot, 0)
-	return r
-}
-
-// stamp is what micros made of a time.
-func stamp(since int64) time.Time {
-	if since == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(since)
+	return t.call.asked(round, e)
 }
 
 // enters tells of the round that is to confirm to the call that it has entered h again. h.d.mu is held.

@@ -168,10 +168,8 @@ func (c *conn) answer(args [][]byte) {
 }
 
 // atoi is the number that is written there.
-func atoi(digits []byte) (n int) {
-	for _, d := range digits {
-		n = 10*n + int(d-'0')
-	}
+func atoi(digits []byte) int {
+	n, _ := strconv.Atoi(string(digits)) // which allocates nothing
 	return n
 }
 

@@ -21,11 +21,7 @@ const maxListed = 10_000
 // Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
 func (d *Directory) List(ctx context.Context) ([]terms.ClientInfo, error) {
 	var mu sync.Mutex
-	type sighting struct {
-		newest script.Record
-		at     int // how many masters have a record
-	}
-	all := make(map[string]sighting)
+	all := make(map[string]terms.ClientInfo) // of each the newest record
 	err := d.All.Everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
 		seen := make(map[string]bool) // SCAN may name a key twice
 		return d.All.Scan(ctx, i, script.ScanClients, func(keys []string) bool {
@@ -42,12 +38,12 @@ func (d *Directory) List(ctx context.Context) ([]terms.ClientInfo, error) {
 			defer mu.Unlock()
 			for k, a := range answers {
 				if r, ok := script.ReadRecord(a.Reply); ok {
-					s := all[clients[k]]
-					if s.at == 0 || r.At > s.newest.At {
-						s.newest = r
+					info := all[clients[k]]
+					if info.Masters == 0 || r.At > info.At {
+						info.Record = r
 					}
-					s.at++
-					all[clients[k]] = s
+					info.Masters++
+					all[clients[k]] = info
 				}
 			}
 			return len(seen) < maxListed
@@ -57,18 +53,17 @@ func (d *Directory) List(ctx context.Context) ([]terms.ClientInfo, error) {
 	own := d.ownTermsLocked(clock.Now())
 	d.sets.mu.Unlock()
 	list := make([]terms.ClientInfo, 0, len(all))
-	for client, s := range all {
-		info := d.info(client, s.newest)
-		info.Masters = s.at
-		for k := range info.Record.Terms.Masters {
-			r := &info.Record.Terms.Masters[k]
+	for client, found := range all {
+		info := d.info(client, found.Record)
+		info.Masters = found.Masters
+		for k := range info.Terms.Masters {
+			r := &info.Terms.Masters[k]
 			r.Young = slices.ContainsFunc(own.Masters, func(o script.Master) bool { return o.Young && o.Run == r.Run })
 		}
 		list = append(list, *info)
 	}
 	slices.SortFunc(list, func(a, b terms.ClientInfo) int {
-		r, s := &a.Record, &b.Record
-		return cmp.Or(cmp.Compare(r.Name, s.Name), cmp.Compare(r.Host, s.Host), cmp.Compare(r.PID, s.PID), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.ID, b.ID))
 	})
 	return list, err
 }
