@@ -66,6 +66,8 @@ func TestEffectsBecomeCommands(t *testing.T) {
 			check.That(t, r.try == d.state.Try && r.number == 7 && r.at == at && d.out.messages[0].to == r, "%s: its answers come to %+v", tt.name, r)
 			wantMessages(t, tt.name, d, []Set{at}, tt.want)
 		}
+		yes, _, _ := d.raise.ballot.Tally()
+		check.Equal(t, yes, 1, "masters that have the token already, and are not asked to raise to it")
 		d.releaseLocked(o, &attempt.Effects{Release: 0b001, Yield: 0b110})
 		wantMessages(t, "what is given up", d, []Set{0b001, 0b110}, o.Release(seen, d.since), o.Yield(d.since))
 		*d.lastLocked() = attempt.Round{Command: attempt.Extend, Count: 2, Token: 9}

@@ -12,10 +12,9 @@ import (
 	"example.com/redlock/multilock/poll"
 )
 
-// line is the callers of a client that wait for one name, in the order of their calls. Those in
-// front bid, each with a driver of its own: a writer alone; readers together with those next to them,
-// and the first writer behind them, who keeps later readers of other clients out. Of those who want a permit,
-// a few bid, see stand and mayBid.
+// line is the callers of a client that wait for one name, in the order of their calls. Those in front bid: they ask the
+// masters. A writer bids alone. Readers next to each other bid together, with the first writer behind them, which keeps
+// later readers of other clients out. Of callers that want a permit, a few bid: see stand and mayBid.
 type line struct {
 	waiters []*waiter
 	bids    int // how many of them bid, from the first on
@@ -86,8 +85,9 @@ func (l *line) remove(w *waiter) (next []*waiter) {
 	return next
 }
 
-// mayBid reports whether the waiter at i, which does not bid, may: of a lock, only the first of them. Of a semaphore, so
-// many who bid count no more permits than it does: those who count more may go to slots that it does not know.
+// mayBid reports whether the waiter at i, which does not bid, may begin to. For a lock, only the first of them may. For a
+// permit, it may unless as many others bid as it counts permits; those that count more permits do not matter, since
+// they may go to slots that it does not know.
 func (l *line) mayBid(i int) bool {
 	permits := l.waiters[i].req.Permits
 	switch {
@@ -105,7 +105,7 @@ func (l *line) mayBid(i int) bool {
 	return l.bids == 0 || l.waiters[l.bids-1].req.Shared
 }
 
-// promote has the waiter at i bid, behind those who do.
+// promote makes the waiter at i the last of those that bid.
 func (l *line) promote(i int) {
 	w := l.waiters[i]
 	copy(l.waiters[l.bids+1:i+1], l.waiters[l.bids:i])
@@ -178,10 +178,10 @@ func (m *Masters) bidders(key string, make bool) (all []*driver) {
 	return all
 }
 
-// startNext has those who bid for key ask who have not done so yet. Whatever this client sends about its own hold of it
-// is to come behind their entries in the queues of the masters. Nobody asks if the masters could not tell
-// this client that they handed the lock off to it. A release that goes to all masters enters the first of them itself:
-// startNext is true if it has sent that.
+// startNext makes those that bid for key ask now, if they have not done so: their entries have to be in the queues of the
+// masters before whatever this client sends about its own hold of key. Nobody asks if the masters could not tell this
+// client of a hand-off. A release that goes to all masters enters the first bidder itself; startNext is true if it has
+// sent that release.
 func (m *Masters) startNext(key string, release *message) (sent bool) {
 	if !m.canBeTold() {
 		return false
@@ -199,16 +199,16 @@ func (m *Masters) startNext(key string, release *message) (sent bool) {
 	return first >= 0 && all[first].follow(release)
 }
 
-// freed tells those who bid for key that this client gave it back, which no message does.
+// freed tells those that bid for key that this client gave it back, where no message does.
 func (m *Masters) freed(key string) {
 	for _, d := range m.bidders(key, false) {
 		d.step(&attempt.Event{Kind: attempt.Hint, Delay: m.conf.Settle})
 	}
 }
 
-// soon returns for how long a caller of this client that begins to wait for key may leave it to the client's
-// next command about its own hold to have it ask: until a little after a
-// renewal that is due at once, as of a hold that was handed off, and no time if none is.
+// soon returns how long a caller of this client that begins to wait for key leaves it to startNext to ask for it. A hold
+// that was handed off is renewed or released in a moment, and its caller then asks with the same write. The time ends a
+// little after that renewal; it is 0 if none is due soon.
 func (m *Masters) soon(key string) time.Duration {
 	h := m.latest(key)
 	if h == nil || !m.canBeTold() {

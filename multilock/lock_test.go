@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.com/redlock/internal/check"
-	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -24,23 +23,6 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 		fx.wantRefused(t, req, poll.ErrNoQuorum, errLate)
 		time.Sleep(time.Second)
 		fx.wantNothing(t, "a second later", fx.m)
-	})(t)
-}
-
-// Of a fencing token that masters are asked to raise to, those that are not asked have said yes: so says the error of a
-// try that does not get it.
-func TestMastersThatHaveTheToken(t *testing.T) {
-	bubble(3, func(t *testing.T, fx *fixture) {
-		req := request("k")
-		d := fx.m.newDriver("k", &req, time.Time{}, nil)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.owner = d.newOwnerLocked()
-		raise := attempt.Round{Number: 2, Command: attempt.Raise, Token: 9}
-		d.roundLocked(&attempt.Effects{Send: 0b110, Round: raise}, true, message{})
-		yes, _, _ := d.raise.ballot.Tally()
-		check.That(t, yes == 1 && len(d.out.messages) == 1, "%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(d.out.messages))
-		d.m.owners.forget(d.owner.ID)
 	})(t)
 }
 

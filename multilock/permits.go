@@ -15,7 +15,7 @@ import (
 )
 
 // How a permit is taken. Each slot of a semaphore is a lock, and a caller that waits stands in the queue of
-// one of them, or of a few. Where it stands is decided by [slots].
+// one of them, or of a few. [slots] says which.
 
 const (
 	// tryLooks is how often TryAcquire looks which slots are free, and triesEach how many of them it then tries.
@@ -25,15 +25,15 @@ const (
 	// lookAgain is how long the first caller of a client stands at its slots before it looks again and goes to
 	// another one, and up to twice that.
 	lookAgain = 200 * time.Millisecond
-	// freshFor is how long a look is good for, for each slot: a master takes about 1 µs for each, and does
-	// nothing else meanwhile.
+	// freshFor, for each slot, is how long the result of a look is used: a look costs a master about 1 µs for each
+	// slot, during which it does nothing else.
 	freshFor = 100 * time.Microsecond
 	// lingers is how long a client goes on listening to a semaphore after its last look.
 	lingers = 5 * time.Second
 )
 
-// nextSlot is where the client's next caller for a permit begins: at the slot that it gave back last, which is free, or
-// has one less in its queue, and at first at any. Callers at the same time begin at different slots.
+// nextSlot says at which slot the client's next caller for a permit begins: at the one that the client gave back last,
+// which is free or has a shorter queue now; or else at any. Callers that begin at the same time get different slots.
 type nextSlot struct {
 	mu    sync.Mutex
 	given []string // the keys of slots that were given back, and no caller has begun there since
@@ -71,8 +71,8 @@ func (req Request) at(slot int) *Request {
 	return &req
 }
 
-// tryPermit tries to take a permit without waiting for it. It looks until no master that is yet to answer could
-// show a free slot: one that lags behind hides nothing that has been given back.
+// tryPermit tries to take a permit without waiting for it. A look ends once the masters that have not answered could not
+// show a free slot any more, so that a slow master does not hide a slot that has been given back.
 //
 // Cost: one round trip where the slot is free that the client gave back last; else two more, seldom another.
 func (m *Masters) tryPermit(ctx context.Context, req *Request) (*Hold, error) {
@@ -110,14 +110,14 @@ func (m *Masters) answered(b *poll.Ballot) bool {
 	return m.All.Majority(done)
 }
 
-// known returns what the masters said that were asked for the slots.
+// known returns what the masters answered to a look at so many slots.
 func known(b *poll.Ballot, permits int) *slots {
 	s := &slots{masters: b.N}
 	s.see(b, permits)
 	return s
 }
 
-// allTaken is the error where no slot is free, by what the masters said.
+// allTaken returns the error of a try that found no free slot; b has the answers to its look.
 func (m *Masters) allTaken(req *Request, b *poll.Ballot) error {
 	for i := range b.N {
 		if a := &b.Answers[i]; a.Outcome == script.Done {
@@ -246,8 +246,7 @@ func (m *Masters) sawLocked(s *semaphore) {
 	}
 }
 
-// scarce reports whether no slot was free when the client last looked, a moment ago. Those that have been freed
-// since were hinted at.
+// scarce reports whether the client looked a moment ago, and no slot was free. Hints tell of those that were freed since.
 func (m *Masters) scarce(s *semaphore) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -255,8 +254,8 @@ func (m *Masters) scarce(s *semaphore) bool {
 	return k > 0 && clock.Since(s.looked) < lookAgain && s.slots.freeOne(k, 0, nil) < 0
 }
 
-// slotFreed notes that master i freed the lock at key, if that is a slot, which nobody waits for. The first caller that can
-// goes there, unless one stands there.
+// slotFreed notes that master i freed the lock at key, if that is a slot, and that nobody waits for it there. The first
+// caller that counts so many permits is to try it, unless a caller stands at that slot.
 func (m *Masters) slotFreed(i int, key string) {
 	_, slot := script.SlotOf(key)
 	if slot < 0 {
@@ -302,10 +301,10 @@ func (w *waiter) at() []int {
 // stand waits for a permit in the queues of slots. It returns neither a hold nor an error if the caller should look
 // again.
 //
-// A caller goes first to the slot that the client gave back last: it is free, or its queue is one shorter now. If it is
-// taken, the caller looks, unless none was free a moment ago. The one that has waited the longest looks again from time to
-// time, and goes to one more slot each time: so nobody that came later overtakes it for long, whichever slots
-// are held for long. So does a caller that stands nowhere any more, as what it won ended before it could take it.
+// A caller goes first to the slot that nextSlot names. If that is taken, the caller looks, unless no slot was free a
+// moment ago. From time to time, the caller that has waited the longest looks again, and goes to one more slot: so later
+// callers do not overtake it for long, even if its first slots are held for long. A caller that stands nowhere, since
+// what it won ended before it could take it, looks again as well.
 func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 	m.enlist(w)
 	defer m.delist(w)
@@ -361,11 +360,11 @@ func (m *Masters) stand(ctx context.Context, w *waiter) (*Hold, error) {
 	}
 }
 
-// lookIn draws how long the first caller stands before it looks again.
+// lookIn draws the time until the first caller looks again.
 func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.All.RoundTrip() }
 
-// goTo asks for one more slot, unless that is below 0, and stands in its queue if stays is true; otherwise it tries it. Of
-// too many, it gives up the one at which it has stood the longest.
+// goTo has w ask for one more slot, unless that is below 0: if stays is true, w waits in its queue; otherwise it only
+// tries. A caller that stands at too many slots gives one up, see shed.
 func (m *Masters) goTo(w *waiter, slot int, stays bool) {
 	if slot < 0 {
 		return
@@ -392,7 +391,7 @@ func (m *Masters) shed(w *waiter) {
 	}
 }
 
-// choose goes where the last look says. With turn, it goes somewhere in any case.
+// choose has w go to the slot that the last look suggests, if any. With turn, w goes to one more slot in any case.
 func (m *Masters) choose(w *waiter, turn bool) {
 	k, at := w.req.Permits, w.at()
 	last, crowded := len(at)-1, false
@@ -422,9 +421,10 @@ func (m *Masters) choose(w *waiter, turn bool) {
 	}
 }
 
-// follow tries the slot that a hint is about, once, unless it tries another one, or has just asked for one: that is
-// mostly free, and the other slot too is where a caller of the client that freed it begins. After votes that did not
-// count it tries none before the next look: giving them back told all that the slot is free.
+// follow makes w try the slot that a hint names, unless w is trying another one, or has yet to hear whether its own is
+// free: then a try would be in the way of the client that freed the slot, whose next caller begins there. After a try
+// that got too few votes, hints are ignored until the next look: that try gave its votes back, and the masters told all
+// clients that the slot is free.
 func (m *Masters) follow(w *waiter) {
 	if w.any(func(s *attempt.Attempt) bool { return !s.Want.Wait || s.State == attempt.Asking }) {
 		return
@@ -458,8 +458,8 @@ func (w *waiter) any(is func(*attempt.Attempt) bool) bool {
 	})
 }
 
-// isFirst reports whether no caller of this client has waited longer than w for what it wants. Those that count fewer
-// permits know less than all of its slots.
+// isFirst reports whether w has waited the longest of this client's callers that know all of its slots: those that
+// count as many permits, or more.
 func (m *Masters) isFirst(w *waiter) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -66,20 +66,6 @@ func (fx *fixture) look(s *semaphore) {
 	fx.m.sawLocked(s)
 }
 
-// A look is over with its answers: the next one asks again.
-func TestEachLookAsks(t *testing.T) {
-	bubble(3, func(t *testing.T, fx *fixture) {
-		w := fx.stander(1)
-		defer fx.m.delist(w)
-		for _, want := range []int{0, -1} {
-			fx.look(w.semaphore)
-			check.Equal(t, w.semaphore.slots.freeOne(1, 0, nil), want, "free is slot")
-			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
-			time.Sleep(time.Second)
-		}
-	})(t)
-}
-
 // What a look showed to a caller that left before it ended is old: the next caller looks itself.
 func TestALookThatNobodySawIsNotUsed(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {

@@ -42,7 +42,7 @@ func (s *slots) see(b *poll.Ballot, k int) {
 	}
 }
 
-// stand notes that a caller of this client stands at a slot: to others of them, it is no longer free.
+// stand notes that a caller of this client stands at a slot: for its other callers, the slot is no longer free.
 func (s *slots) stand(slot int) {
 	if slot < len(s.load) {
 		s.load[slot] += s.answered
@@ -55,7 +55,7 @@ func (s *slots) free(slot int) bool {
 	return quorum.Vote(s.masters, s.answered-s.busy[slot], 0) == quorum.Won
 }
 
-// settled reports whether a slot is free, or none would be whatever the other masters said, which are yet to
+// settled reports whether more answers change nothing: a slot is free, or none can be, whatever the other masters
 // answer.
 func (s *slots) settled(others int) bool {
 	settled := true
@@ -70,14 +70,14 @@ func (s *slots) settled(others int) bool {
 	return settled
 }
 
-// freeOne returns one of the first k slots that is free and not among stands, where the caller stands already;
-// -1 if there is none. lot is a random number: callers of several clients look at the same time, and should
-// meet seldom.
+// freeOne returns one of the first k slots that is free, -1 if there is none; stands are the slots at which the caller
+// stands already. lot is a random number, so that callers of several clients that look at the same time seldom choose
+// the same slot.
 func (s *slots) freeOne(k int, lot uint32, stands []int) int {
 	return s.pick(k, lot, stands, s.free)
 }
 
-// least is freeOne for a slot that the fewest have or wait for.
+// least is freeOne for the slots that the fewest owners hold or wait for.
 func (s *slots) least(k int, lot uint32, stands []int) int {
 	least := -1
 	for slot, load := range s.load[:min(k, len(s.load))] {
@@ -88,8 +88,7 @@ func (s *slots) least(k int, lot uint32, stands []int) int {
 	return s.pick(k, lot, stands, func(slot int) bool { return s.load[slot] == least })
 }
 
-// crowded reports whether a caller that stands at slot should rather go to another: there are fewer, even
-// when it has come.
+// crowded reports whether a caller that stands at slot should move to another: even with it, fewer would stand there.
 func (s *slots) crowded(slot, other int) bool {
 	return slot < len(s.load) && s.load[slot] >= s.load[other]+2*s.answered
 }
@@ -120,8 +119,8 @@ func (s *slots) pick(k int, lot uint32, stands []int, wanted func(slot int) bool
 	return found[uint64(len(found))*uint64(lot)>>32]
 }
 
-// follow reports whether a caller should follow a hint that a slot is free: three of all that wait do, more or
-// less, if own of them are of the caller's client.
+// follow reports whether a client should follow a hint that a slot is free, if own of all waiters are its callers: of
+// the whole fleet, about three do.
 func (s *slots) follow(lot uint32, own int) bool {
 	all := 0
 	for slot := range s.load {
@@ -130,8 +129,8 @@ func (s *slots) follow(lot uint32, own int) bool {
 	return uint64(all)*uint64(lot)>>32 < uint64(3*own*s.answered) || all == 0
 }
 
-// isFreed notes that master i freed a slot that nobody waits for, and reports whether a majority has by now: it
-// is time to ask for it.
+// isFreed notes that master i freed a slot that nobody waits for there, and reports whether a majority has by now, so that
+// it is time to ask for the slot.
 func (s *slots) isFreed(i, slot int) bool {
 	if s.freed == nil {
 		s.freed = make(map[int]Set)
