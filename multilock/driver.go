@@ -15,10 +15,10 @@ import (
 //
 // The way of a lock: Masters.Lock makes a driver, and start asks. stepLocked passes an event to the attempt, roundLocked
 // makes a command of the round that it wants sent, and flush sends that. A round takes the answers, each of which is the
-// next event. When the attempt is held, take makes a [Hold] of it for its caller. Unlock is an event as well, and
-// the release a round: until it is answered, or, if the client keeps the lock, until another caller takes it over.
+// next event. When the attempt is held, take makes a [Hold] of it for its caller. Unlock is another event, and the release
+// another round. The driver ends when that is answered; if the client keeps the lock, another caller may take it over.
 //
-// What leaves, leaves in the order of the steps that want it, see [outbox]: whoever makes a step unlocks mu and flushes.
+// Commands are sent in the order of the steps that want them, see [outbox]: whoever makes a step unlocks mu and flushes.
 type driver struct {
 	m       *Masters
 	key     string
@@ -54,8 +54,8 @@ type driver struct {
 	masters      [5]attempt.Master
 }
 
-// newDriver makes a driver for key, as req wants it. Its place in the queue is since, if it waits. told is told what
-// becomes of it.
+// newDriver makes a driver for key, as req wants it. If it waits, its place in the queue is since. told is notified of
+// what becomes of it.
 func (m *Masters) newDriver(key string, req *Request, since time.Time, told chan struct{}) *driver {
 	d := &driver{
 		m: m, key: key, since: micros(since), decided: told,
@@ -134,8 +134,8 @@ func (d *driver) startIn(delay time.Duration) {
 	}
 }
 
-// startAhead is start where what is sent is to be written with what is sent next, or by Node.Flush. Somebody else may be
-// starting it: it returns when the first round is sent.
+// startAhead is start, but the round is only written with what is sent next, or by Node.Flush. If another goroutine is
+// starting d, startAhead waits until the first round is sent.
 func (d *driver) startAhead() {
 	d.mu.Lock()
 	before := len(d.out.messages)
@@ -158,8 +158,7 @@ func (d *driver) step(ev *attempt.Event) {
 // stepLocked passes ev to the attempt. It returns the round that follows, if any: flush sends it.
 func (d *driver) stepLocked(ev *attempt.Event) *round { return d.advanceLocked(ev, nil, nil) }
 
-// advanceLocked is stepLocked with the round whose answer ev is, and what is said of the end of the hold, if that is
-// what follows.
+// advanceLocked is stepLocked for an event that is an answer to the round of, or that ends the hold for the cause why.
 func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *round) {
 	now := d.m.now()
 	ev.Trip, ev.Lot, ev.Told = d.m.All.RoundTrip(), rand.Uint32(), d.m.canBeTold()
@@ -244,8 +243,8 @@ func poke(c chan<- struct{}) {
 	}
 }
 
-// armLocked sets the timer for what is due next. Renewals move the end of a hold again and again: it is looked for when
-// the timer fires.
+// armLocked sets the timer for what is due next. Since each renewal moves the end of a hold, the timer of a hold is not
+// moved with it: when it fires, it is set anew.
 func (d *driver) armLocked(now clock.Instant) {
 	at, ok := d.state.Wake()
 	switch {
@@ -264,7 +263,7 @@ func (d *driver) armLocked(now clock.Instant) {
 	}
 }
 
-// fire does what is due. Once the client is closed, Close gives back what is kept.
+// fire does what is due. What is kept when the client is closed is left to Close.
 func (d *driver) fire() {
 	if d.m.All.Begin() {
 		defer d.m.All.End()
@@ -274,7 +273,7 @@ func (d *driver) fire() {
 	d.wake()
 }
 
-// wake is fire for whoever keeps the client from being closed.
+// wake is fire for callers that are an operation under way, see [poll.Masters.Begin].
 func (d *driver) wake() {
 	d.mu.Lock()
 	d.armed = false // its time may have stood still
@@ -294,8 +293,8 @@ func (d *driver) is(s attempt.State) bool {
 	return d.state.State == s
 }
 
-// giveUp gives up what is not held yet, in the background: it leaves the queue and gives back what votes it has, behind
-// those who are next in the line. It returns once all is sent.
+// giveUp gives up what is not held yet: it leaves the queue and gives back its votes, after the next callers in the line
+// have been entered. It returns once all is sent, and does not wait for answers.
 //
 // Cost: one script call on each master.
 func (d *driver) giveUp() {

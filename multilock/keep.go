@@ -77,7 +77,14 @@ func (m *Masters) unkeep(d *driver) {
 func (m *Masters) recall(at Set) {
 	if m.All.Begin() {
 		defer m.All.End()
-		m.giveBack(func(d *driver) bool { return d.state.State == attempt.Kept && d.state.Claimed()&at != 0 }, nil, func(*round) {})
+		for _, d := range m.owners.all() {
+			d.mu.Lock()
+			if d.state.State == attempt.Kept && d.state.Claimed()&at != 0 {
+				d.stepLocked(&attempt.Event{Kind: attempt.End})
+			}
+			d.mu.Unlock()
+			d.flush()
+		}
 	}
 }
 

@@ -224,7 +224,9 @@ func TestNothingIsRecalledOnceClosed(t *testing.T) {
 		fx.m.Wanted(0, "k", hold.Owner())
 		fx.m.Doubted(0)
 		fx.wantKept(t, hold)
-		fx.m.giveBack(func(*driver) bool { return true }, nil, func(*round) {})
+		for _, d := range fx.m.owners.all() {
+			d.step(&attempt.Event{Kind: attempt.End})
+		}
 		fx.wantNothing(t, "then", fx.m)
 		fx.m.All.Disconnect()
 		fx.m.watchdog.close()

@@ -126,12 +126,21 @@ func (m *Masters) Close() error {
 	m.All.Settle() // from now on there are no new holds, and each try is rolled back
 
 	var releases []*round
-	sent := func(r *round) {
-		if releases = append(releases, r); len(releases) > closeAtOnce {
-			<-releases[len(releases)-1-closeAtOnce].done
+	all := m.owners.all()
+	for _, d := range all {
+		d.mu.Lock()
+		r := d.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, poll.ErrClosed)
+		if r != nil {
+			r.settledLocked() // so that it has a channel
+			releases = append(releases, r)
+		}
+		d.mu.Unlock()
+		d.flush()
+		if n := len(releases) - 1 - closeAtOnce; r != nil && n >= 0 {
+			<-releases[n].done
 		}
 	}
-	for _, d := range m.giveBack(func(*driver) bool { return true }, poll.ErrClosed, sent) {
+	for _, d := range all {
 		d.drain() // where somebody else ends a hold at this moment, its release must be sent
 	}
 	unconfirmed := &multierror.Error{ErrorFormat: closing}
@@ -149,27 +158,6 @@ func (m *Masters) Close() error {
 	m.calls.Wait()
 	m.trace.Close()
 	return unconfirmed.ErrorOrNil()
-}
-
-// giveBack gives back what those drivers have for which is is true, and calls sent with each release. Holds end with
-// cause. It returns all drivers that have anything at any master.
-func (m *Masters) giveBack(is func(*driver) bool, cause error, sent func(*round)) []*driver {
-	all := m.owners.all()
-	for _, d := range all {
-		d.mu.Lock()
-		var r *round
-		if is(d) {
-			if r = d.advanceLocked(&attempt.Event{Kind: attempt.End}, nil, cause); r != nil {
-				r.settledLocked() // so that it has a channel
-			}
-		}
-		d.mu.Unlock()
-		d.flush()
-		if r != nil {
-			sent(r)
-		}
-	}
-	return all
 }
 
 // wakeHolds ends the holds whose validity ended while the machine was suspended: their timers

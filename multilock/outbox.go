@@ -11,9 +11,9 @@ import (
 
 // outbox is what a driver has yet to send. The mutex of the driver guards it.
 //
-// What leaves, leaves in the order of the steps that want it: a step puts messages in, and whoever has made the step
-// unlocks the driver and flushes. One goroutine at a time sends, without holding the mutex, since a node may answer
-// before its Send returns.
+// Messages are sent in the order of the steps that want them: a step puts them in, and whoever has made the step unlocks
+// the driver and flushes. One goroutine at a time sends, without holding the mutex, since a node may answer before its
+// Send returns.
 type outbox struct {
 	messages []message
 	sending  bool          // somebody sends what was in it, or has reserved it
@@ -28,7 +28,7 @@ type message struct {
 	to   node.Receiver
 	at   Set
 
-	ahead    bool // those ask first who are next in the client's line, or one of them follows
+	ahead    bool // the next in the client's line ask first, or one of them follows: see Masters.startNext
 	unkept   bool // it was kept, and the client forgets that in the end
 	gathered bool // it is written with what is sent next, or by Node.Flush
 }
@@ -39,7 +39,8 @@ func (d *driver) postLocked(msg message) { d.out.messages = append(d.out.message
 // busyLocked reports whether something is being sent, or waits for that: whoever put it there flushes.
 func (d *driver) busyLocked() bool { return d.out.sending || len(d.out.messages) > 0 }
 
-// flush sends what is in the outbox, unless somebody else does. The other of two holds that are one ends after that.
+// flush sends what is in the outbox, unless another goroutine is sending. If a hold ends by that, the one that it was
+// joined with ends next.
 func (d *driver) flush() {
 	if ended := d.sendAll(); ended != nil {
 		ended.loseBound()
@@ -105,7 +106,8 @@ func (d *driver) send(msg *message) {
 	}
 }
 
-// flushUntil is flush, and waits until ready, which is asked with the mutex held, whenever something was sent.
+// flushUntil is flush, and then waits until ready is true. ready is asked at once, and whenever something was sent, with
+// the mutex held.
 func (d *driver) flushUntil(ready func() bool) {
 	d.flush()
 	d.mu.Lock()
@@ -121,20 +123,20 @@ func (d *driver) flushUntil(ready func() bool) {
 	}
 }
 
-// flushFirst is flush, and waits until the first message of all is sent, by whomever.
+// flushFirst is flush, and waits until the driver's first message is sent, by whichever goroutine.
 //
-// While a driver sends, startNext may come back to it, which bids until its caller takes what it has won. That does not
-// wait for itself: by then the first message is out. One that is given up before left its line first.
+// A driver bids until its caller takes what it has won, so its own release may come here by startNext, while it is being
+// sent. That is no deadlock: the first message is out by then. A driver that is given up earlier bids no more.
 func (d *driver) flushFirst() {
 	d.flushUntil(func() bool { return d.out.begun || !d.busyLocked() })
 }
 
-// drain is flush, and waits until all is sent, by whomever.
+// drain is flush, and waits until all is sent, by whichever goroutine.
 func (d *driver) drain() {
 	d.flushUntil(func() bool { return !d.busyLocked() })
 }
 
-// reserve is drain, and nothing else is sent then until resume.
+// reserve is drain, and holds up what is put into the outbox after that, until resume.
 func (d *driver) reserve() {
 	d.flushUntil(func() bool {
 		if d.busyLocked() {
