@@ -41,8 +41,8 @@ type Hold struct {
 // NoHold returns a Hold that holds nothing: its name is empty, and its token 0.
 func NoHold() *Hold { return &Hold{d: &driver{owner: new(script.Owner)}} }
 
-// take makes a Hold of what is held, and lets the callers that share its owner enter it: nil if it is not, or is
-// another caller's by now. Then it says why, see reason.
+// take makes a Hold of what d holds, which the callers that share its owner may enter. It returns nil if d holds nothing,
+// or another caller has it by now, and says why: see reason.
 func (d *driver) take(req *Request, cut error) (*Hold, *poll.MajorityError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -69,7 +69,7 @@ func (d *driver) holdLocked(req *Request, h *Hold) *Hold {
 // liveLocked reports whether the hold lasts, as far as is known.
 func (h *Hold) liveLocked() bool { return h.cause == nil }
 
-// endLocked notes why the hold of a driver has ended at ev; given is what is said of it, unless its last entry left.
+// endLocked notes why the hold of a driver has ended at ev: for given, unless its last entry has left.
 func (d *driver) endLocked(ev *attempt.Event, given error) {
 	h := d.hold
 	at := time.Now()
@@ -94,7 +94,7 @@ func (d *driver) endLocked(ev *attempt.Event, given error) {
 	}
 }
 
-// causeLocked returns why the hold has ended; given is what is said of it.
+// causeLocked returns why the hold has ended: for given, unless its validity is over.
 func (h *Hold) causeLocked(given error) error {
 	switch {
 	case h.d.state.Why != attempt.Expired:
@@ -168,8 +168,8 @@ func (h *Hold) Check() error {
 // errEnded tells the caller of enter to lock anew.
 var errEnded = errors.New("redlock: hold has ended")
 
-// enter enters the hold again, when a majority of the masters confirms that it still has it. What was asked for a
-// writer, and comes behind the downgrade, is asked again.
+// enter enters the hold again, once a majority of the masters confirms that it still has the lock. A round that was sent
+// for a writer, and that reaches the masters after a downgrade, is sent again.
 func (h *Hold) enter(ctx context.Context, req *Request) error {
 	if !h.d.m.All.Begin() {
 		return poll.ErrClosed
@@ -260,8 +260,8 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	return r.releasedLocked(cut)
 }
 
-// leaveLocked passes on that e has left. The client may keep the lock if nobody of its own waits for it, and it keeps
-// no other one of the name.
+// leaveLocked tells the attempt that e has left. The client may keep the lock if none of its own callers waits for it, and
+// it does not keep another lock of the name.
 func (h *Hold) leaveLocked(e Entry) *round {
 	ev := attempt.Event{Kind: attempt.Leave, Key: e}
 	if h.d.m.conf.Keep == 0 || h.bound != nil {
@@ -279,8 +279,9 @@ func (h *Hold) leaveLocked(e Entry) *round {
 	return r
 }
 
-// awaitCount waits until the masters have been told the hold count without e, which has left: by r, nil if they need
-// not be, or by the next round if r was sent before. A round that comes behind a downgrade tells them nothing.
+// awaitCount waits until the masters have been told the hold count without e, which has left: by r, or by the next round
+// if r was sent before that. r is nil if they need not be told. A round for a writer that reaches them after a downgrade
+// tells them nothing.
 func (h *Hold) awaitCount(ctx context.Context, e Entry, r *round) error {
 	h.d.flush()
 	e.Ended(poll.ErrNotHeld)

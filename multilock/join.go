@@ -12,9 +12,9 @@ import (
 // set are not below it, so the next hold's token is larger in whichever set that is taken. Slots keep
 // tokens of their own.
 //
-// ErrLost: one was lost, or was joined with a hold that has ended, so it has shown its token to somebody
-// while the name may have had another holder in between. Both have ended then. ErrNoQuorum: too few
-// masters answered. ErrClosed: the client was closed.
+// ErrLost: one of them was lost, or had been joined with another hold, which has ended. Its token was used then, and the
+// name may have had another holder since, so both are ended. ErrNoQuorum: too few masters answered. ErrClosed: the client
+// was closed.
 //
 // Cost: none where the tokens are the same, otherwise one script call on each master of one set.
 func Join(ctx context.Context, a, b *Hold) error {

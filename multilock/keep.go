@@ -18,9 +18,9 @@ func (m *Masters) Keep(d time.Duration) {
 	}
 }
 
-// takeOver makes a hold of what the client keeps, nil if it keeps nothing, or too little is left of it, or it is
-// to be shared. What it does not take over is given back ahead of the ask. Nobody is overtaken who stands in the
-// client's line: w is the caller's own place there, nil if it has none.
+// takeOver makes a hold of what the client keeps. It is nil if the client keeps nothing; and if too little is left of it,
+// or the caller wants to share, which gives it back before the caller asks. w is the caller's place in the client's line,
+// nil if it has none: a caller that stands behind others overtakes nobody.
 //
 // Cost: none.
 func (m *Masters) takeOver(req *Request, w *waiter) *Hold {

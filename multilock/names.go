@@ -186,12 +186,13 @@ func (o *owners) all() []*driver {
 	return slices.Collect(maps.Values(o.known))
 }
 
-// mostStrays bounds how many of these releases a master is owed: who may publish can make up any number of owners.
+// mostStrays bounds how many of these releases are under way at a master: whoever may publish there can invent any number
+// of owners.
 const mostStrays = 64
 
-// releaseStray releases what owner has of key at master i, by what that said, if it is one of this client that has gone:
-// one of its commands was carried out after all, or the lock was handed off to it. One that is left out, where there are
-// many, or finds the master down is not missed for long: the owner is met again, or the hand-off ends by itself.
+// releaseStray releases what master i says owner has of key, if owner is one of this client that it has given up: one of
+// its commands was carried out after all, or the lock was handed off to it. Where many are under way, or the master is
+// down, nothing is sent: the client will meet the owner again, or the hand-off ends by itself.
 func (m *Masters) releaseStray(i int, key, owner string) {
 	n, strays := m.All.Nodes[i], &m.owners.strays[i]
 	if !m.All.Ours(owner) || m.owners.find(owner) != nil || n.Down() || strays.Load() >= mostStrays {

@@ -9,8 +9,8 @@ import (
 	"example.com/redlock/multilock/poll"
 )
 
-// What the log is told of an outage: that it has begun, and why, and that it is over. All names and all holds of a
-// client suffer from it together, and each of them again and again.
+// What the log says of an outage: that it has begun, and why, and that it is over. All names and holds of a client suffer
+// from it together, each of them at every try, and the log has it once.
 
 // outage is what lacks a quorum: names that callers wait for, or holds to be renewed. Masters.mu guards it.
 type outage[K comparable] struct {
@@ -22,8 +22,8 @@ type outage[K comparable] struct {
 // maxReasons bounds the reasons in one outage that the log is told, since masters may say anything.
 const maxReasons = 64
 
-// note notes why k lacks a quorum, nil if it does not or no longer. It reports whether that is news: of the first, and with
-// a new reason; and how many lacked it if k was the last, 0 otherwise.
+// note notes why k lacks a quorum, nil if it does not. It reports whether the log should say so: k is the first, or the
+// reason is new. If k was the last that lacked a quorum, over is how many did in this outage; otherwise it is 0.
 func (o *outage[K]) note(k K, why *poll.MajorityError) (news bool, over int) {
 	if why == nil {
 		lacked := o.lacks[k]

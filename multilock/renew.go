@@ -17,11 +17,11 @@ type renewals struct {
 	holds  []script.Renewal
 }
 
-// renew renews what is due to lease. Nothing that the drivers send meanwhile overtakes it: their outboxes are held until
-// it is sent.
+// renew renews what is due to lease. What the drivers send meanwhile does not overtake it, since their outboxes are held
+// up until it is sent.
 //
-// Callers who are to wait for these locks, and have asked nobody yet, do so with the same flush. They
-// come first: where the renewal makes a reader of a writer, it lets in whoever is first in the queue.
+// Callers of this client that wait for these locks, and have not asked yet, ask with the same flush. Their entries come
+// first: a renewal that makes a reader of a writer lets in whoever is first in the queue.
 //
 // Cost: one script call on each master for all holds.
 // Source: docs/how-it-works.md, "Renew".
@@ -45,8 +45,8 @@ func (m *Masters) renew(lease time.Duration, due []*driver) {
 	}
 }
 
-// joinRenewal adds the renewal of a hold to those to lease, and is false if it did not: the hold has ended, or is renewed
-// to another lease, since it was entered a moment ago.
+// joinRenewal adds the renewal of a hold to all, and is true, unless the hold has ended. If an entry a moment ago gave it
+// another lease, it is renewed by a command of its own, and joinRenewal is false as well.
 func (d *driver) joinRenewal(all *renewals, lease time.Duration) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -142,9 +142,9 @@ func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
 
 var errPermit = errors.New("it is a permit")
 
-// renewFor sends the renewal that ev wants for one of the entries, which must be held, and waits for what becomes of it.
-// One that was sent for a writer, and comes behind the downgrade, finds readers: that says nothing of the reader that
-// the hold is by now, and it is sent again.
+// renewFor sends the renewal that ev wants for one of the entries, which must be held, and waits for its result. A renewal
+// that was sent for a writer, and that reaches the masters after the downgrade, is refused there. That says nothing of
+// the reader that the hold is by now, so the renewal is sent again.
 func (h *Hold) renewFor(ctx context.Context, e Entry, what redlocktrace.Renewal, ev attempt.Event) error {
 	cause := h.Check()
 	h.d.mu.Lock()

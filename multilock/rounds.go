@@ -35,8 +35,8 @@ type round struct {
 	healed Set                 // masters where a renewal has set the hold again
 }
 
-// roundLocked makes the round that a step wants sent, and puts its command into the outbox, with what is to be done
-// along with it. That of a renewal is left to whoever wanted it: see renewals.
+// roundLocked makes the round that a step wants sent, and puts its command into the outbox: into msg, which says what else
+// is to be done at that moment. Whoever wanted a renewal sends the command itself: see renewals.
 func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *round {
 	want := &out.Round
 	r := &round{d: d, owner: d.owner.ID, try: d.state.Try, number: want.Number, command: want.Command, shared: want.Shared, at: out.Send}
@@ -72,7 +72,7 @@ func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *rou
 	return r
 }
 
-// begin has the masters that a round is not sent to answer this.
+// begin begins the ballot of a round: masters that it is not sent to count as if they had answered others.
 func (r *round) begin(others script.Outcome) {
 	r.ballot.N = len(r.d.m.All.Nodes)
 	for i := range r.ballot.N {
@@ -99,7 +99,7 @@ func (d *driver) entryLocked(r *attempt.Round, hears bool) script.QueueEntry {
 	return entry
 }
 
-// askLocked returns the command that asks for the lock.
+// askLocked returns the command of an Ask or a Register.
 func (d *driver) askLocked(r *attempt.Round, hears bool) *script.Command {
 	entry := d.entryLocked(r, hears)
 	switch {
@@ -122,7 +122,7 @@ func (d *driver) newOwnerLocked() *script.Owner {
 	return o.CountFrom(rand.Uint64N(1 << 52))
 }
 
-// releaseLocked releases what an owner may have that was given up, and takes it out of the queues.
+// releaseLocked releases what the owner old, which was given up, may have, and takes it out of the queues.
 func (d *driver) releaseLocked(old *script.Owner, out *attempt.Effects) {
 	at := out.Release | out.Yield
 	if at == 0 {
@@ -244,9 +244,9 @@ func (m *Masters) holder(a script.Answer) attempt.Holder {
 	return number
 }
 
-// handedOff counts a hand-off from master i. One to an owner that was given up is not counted: its release
-// was sent, and will free what was handed off. One that names no round of the owner is forged, by somebody who
-// may publish and knows no more than who waits.
+// handedOff counts a hand-off from master i. A hand-off to an owner that was given up does not count: the release of that
+// owner was sent, and will free what was handed off. Nor does one that names no round of the owner: it is forged, by
+// somebody who may publish and knows which owners wait.
 func (d *driver) handedOff(i int, h script.HandOff) {
 	d.mu.Lock()
 	if d.owner != nil && h.Owner == d.owner.ID {

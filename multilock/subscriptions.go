@@ -16,7 +16,7 @@ import (
 // masters will begin soon.
 const gather = 20 * time.Millisecond
 
-// blockedBy is told which owner keeps callers that wait from key.
+// blockedBy notes that a master named owner as the holder of key, for which callers wait.
 func (m *Masters) blockedBy(key string, owner string) {
 	if !m.Clients.Foreign(owner) {
 		return
@@ -89,8 +89,9 @@ func (m *Masters) Freed(i int, key string) {
 	}
 }
 
-// freed notes that master i freed the lock, and has the attempt ask for it once a majority has. One master may only tell of
-// a vote that a caller gave back since others know of a holder: an ask would get that vote again, and be told again.
+// freed notes that master i freed the lock; once a majority has, the attempt asks for it. A minority says little: a caller
+// that got its votes and gave them back, since the other masters have a holder, would get the same votes if it asked, and
+// hear the same message when it gives them back, again and again.
 func (d *driver) freed(i int) {
 	d.mu.Lock()
 	d.freedAt |= 1 << i

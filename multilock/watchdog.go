@@ -44,7 +44,7 @@ func atOnce(n int, lease time.Duration) int {
 	return max(batch, int(2*gap*time.Duration(n)/attempt.RenewEvery(lease)))
 }
 
-// leeway is how much earlier than due a renewal may go along with others.
+// leeway is how early a renewal may be made that shares a script call with one that is due.
 func leeway(lease time.Duration) time.Duration { return lease / 60 }
 
 // suspendWatch is how long a suspend may go unnoticed after it.
@@ -65,8 +65,8 @@ func (w *watchdog) close() {
 	<-w.done
 }
 
-// schedule has what d holds renewed when that is due, and not before half of the time until then has passed.
-// d.mu is held.
+// schedule makes the renewal of what d holds due when its attempt says so. Where renewals are spread, it may be made
+// earlier, but not before half of the time until then has passed. d.mu is held.
 func (w *watchdog) schedule(d *driver) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *watchdog) catchUp(d time.Duration) {
 	}
 }
 
-// take returns whose holds to renew now to lease, or how long to wait until one is due.
+// take returns the drivers whose holds are to be renewed now, to lease; or, if there are none, the time until the next.
 func (w *watchdog) take() (due []*driver, lease, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
