@@ -20,8 +20,8 @@ func (c *Attempt) keepVotes(conf *Config, now clock.Instant, ev *Event, out *Eff
 	}
 }
 
-// keepVotesFor keeps a minority for d at most: somebody else has a majority. If he gives it back at this
-// moment, what crossed our round is known by then.
+// keepVotesFor keeps a minority for d at most, since somebody else has a majority. If that owner gave the lock back just
+// as our round was sent, the answers that say so are in by then.
 func (c *Attempt) keepVotesFor(now clock.Instant, d time.Duration) {
 	if at := now.Add(d); c.State != Minority || at.Left(c.GiveBackAt) > 0 {
 		c.State, c.GiveBackAt = Minority, at
@@ -70,9 +70,9 @@ func (c *Attempt) yield(conf *Config, now clock.Instant, ev *Event, out *Effects
 
 // giveWay gives back what the owner has, and enters the queue again as a new one.
 //
-// Others give way at the same time. The owner that the answers name has just been handed the lock, for a while: they do
-// not say that the next round cannot win. If that only kept the caller in the queue, it could not confirm a hand-off that it
-// crosses.
+// Others give way at the same time, and an owner that the answers name may just have been handed their votes. So these
+// answers do not say that the next round cannot win: if it were a Register, it could not confirm a hand-off that is
+// under way.
 func (c *Attempt) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.BackOffs = max(c.BackOffs, c.BackOffs+1) // it never wraps
 	c.newOwner(Waiting, out)

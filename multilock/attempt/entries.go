@@ -10,15 +10,15 @@ import (
 // The entries that share a hold. Its owner enters it again, and each entry is given back once, the hold with the last.
 // Each says for itself whether it wants the hold renewed, and for how long: what one wants goes with it.
 //
-// The masters keep the hold count, and a majority must confirm it to an entry. An entry that is asked for counts
-// there until they have not. They are told one count at a time: what changes meanwhile goes with the next.
+// The masters keep the hold count. An entry is inside once a majority has confirmed a count that includes it; if they do
+// not, it is taken away again. The masters are told one count at a time: what changes meanwhile goes with the next.
 
 // Wish is how a hold is to be renewed.
 type Wish struct {
 	Watched bool          // until it is given back
 	Lease   time.Duration // that a renewal is for
-	For     time.Duration // no renewal is due so long after the beginning or later; 0: there is no limit
-	Limit   clock.Instant // that is so then, from the beginning on
+	For     time.Duration // after which, counted from the beginning, no renewal is due; 0: there is no limit
+	Limit   clock.Instant // when For is over, once the entry has begun
 }
 
 // limits reports whether no renewal is due at an instant any more.
@@ -68,8 +68,8 @@ func (e *Entry) begin(now clock.Instant) {
 	e.State, e.Limit = Inside, now.Add(e.For)
 }
 
-// enter has another caller of the owner share the hold, once a majority confirms it, or take over what is kept. A
-// reader's hold is no writer's.
+// enter lets another caller of the owner share the hold, once a majority confirms it, or take over what is kept. A writer
+// cannot share a reader's hold.
 func (c *Attempt) enter(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	switch {
 	case c.State == Kept:
@@ -97,7 +97,7 @@ func (c *Attempt) leave(conf *Config, now clock.Instant, ev *Event, out *Effects
 	}
 }
 
-// changed has the hold go on with the entries that are left.
+// changed continues the hold with the entries that are left, or ends it if none is.
 func (c *Attempt) changed(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	if len(c.Entries) == 0 {
 		c.giveBack(conf, now, ev, out)
@@ -108,8 +108,8 @@ func (c *Attempt) changed(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.count(conf, now, out)
 }
 
-// rewish has an entry want something else from now on, as if it began. A renewal is due as soon as a third of the lease is
-// used up.
+// rewish changes what an entry wants, as if the entry began now. A renewal becomes due once a third of the lease is used
+// up, which may be at once.
 func (c *Attempt) rewish(now clock.Instant, ev *Event) {
 	if i := c.Find(ev.Key); c.State == Held && i >= 0 && c.Entries[i].State == Inside {
 		c.Entries[i].Wish = ev.Wish
@@ -152,7 +152,7 @@ func (c *Attempt) count(conf *Config, now clock.Instant, out *Effects) {
 	c.send(now, All(conf.Masters), r, out)
 }
 
-// counted has those entries inside that a round has asked for, if it was confirmed, and takes them away otherwise.
+// counted lets in the entries that a round has asked for if it was confirmed, and takes them away otherwise.
 func (c *Attempt) counted(conf *Config, now clock.Instant, round uint32, confirmed bool, ev *Event, out *Effects) {
 	for i := len(c.Entries) - 1; i >= 0; i-- {
 		switch e := &c.Entries[i]; {
@@ -189,9 +189,9 @@ func (c *Attempt) Leak(key any) (mistake bool) {
 	return mistake
 }
 
-// wish has the hold renewed as its entries want it together from now on. Where they do not want it, or no longer when
-// the next renewal is due, it ends with its validity: that renewal is not made, unless it is the first of a hold that
-// was handed off.
+// wish makes the hold renewed as its entries together want it. If none wants a renewal by the time that the next is due,
+// that is not made, and the hold ends with its validity; but the first renewal of a hold that was handed off is made in
+// any case.
 func (c *Attempt) wish() {
 	w := Wish{}
 	for i := range c.Entries {

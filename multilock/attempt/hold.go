@@ -142,9 +142,9 @@ func (c *Attempt) giveBack(conf *Config, now clock.Instant, ev *Event, out *Effe
 	c.GiveBackAt = now.Add(min(conf.Keep, now.Left(c.Until)))
 }
 
-// takeOver makes a hold of what is kept, with the next fencing token, and is valid no longer than its own lease. A
-// hold that will be renewed needs half its lease until then, any other all of it: where less is left, the lock is
-// given back and has to be asked for.
+// takeOver makes a hold of what is kept, with the next fencing token; it is valid for no longer than its own lease. If too
+// little validity is left, the lock is given back, and has to be asked for: a hold that will be renewed needs half its
+// lease, any other all of it.
 func (c *Attempt) takeOver(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	left, full := now.Left(c.Until), clock.Validity(ev.Wish.Lease, 0)
 	if ev.Shared || left < full && (!ev.Wish.Watched || left < full/2) {

@@ -11,7 +11,7 @@ import (
 type Command uint8
 
 const (
-	Ask      Command = iota // take the lock if it is free; who waits enters the queue otherwise
+	Ask      Command = iota // take the lock if it is free; otherwise a caller that waits enters the queue
 	Register                // enter the queue, or stay there: somebody else has the lock for a while
 	Follow                  // nothing: a release of the same client enters the caller into the queue
 	Raise                   // raise the fencing counter to Token
@@ -82,8 +82,8 @@ func (c *Attempt) remember(r Round) {
 	c.Rounds[len(c.Rounds)-1] = r
 }
 
-// oldest returns the place of the round that is forgotten for the next one: the first whose answers only concern
-// whoever waits for it. More than one of the others is seldom under way, and what becomes of the last is enough.
+// oldest returns the place of the round that is forgotten for the next one: the first whose answers matter to nothing but
+// a caller that waits for them. Of the others, more than one is seldom under way, and the last is what counts.
 func (c *Attempt) oldest() int {
 	for i := range c.Rounds {
 		if r := &c.Rounds[i]; r.Settled || r.Command < Extend || r.Command == Extend && !r.Renewal {

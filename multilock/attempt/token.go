@@ -65,8 +65,8 @@ func (c *Attempt) raise(conf *Config, now clock.Instant, token int64, out *Effec
 	c.send(now, All(conf.Masters)&^r.Yes, r, out)
 }
 
-// agree has the hold take over the token of another one: at once if its client has that already, or else when no counter
-// of a majority is below it.
+// agree gives the hold the token of another hold: at once if that is among the tokens that are its own, or else once no
+// counter of a majority is below it.
 func (c *Attempt) agree(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	switch {
 	case ev.Token <= c.Token:

@@ -19,7 +19,7 @@ import (
 // longest is what a lock that never expires is taken to be held for.
 const longest = 365 * 24 * time.Hour
 
-// asked counts the answer of a master to a round that asked for the lock, nil if it is forgotten.
+// asked counts the answer of a master to a round that asked for the lock. r is nil if that round is forgotten.
 func (c *Attempt) asked(conf *Config, now clock.Instant, r *Round, ev *Event, out *Effects) {
 	m := &c.Masters[ev.Master]
 	m.Said, m.Answered, m.Latest = true, true, ev.Round == c.Round
@@ -94,7 +94,7 @@ func (c *Attempt) win(conf *Config, now clock.Instant, ev *Event, out *Effects) 
 	c.settle(conf, now, ev, out)
 }
 
-// revalue has what was won end with the q-th longest vote, and is false if there are not so many.
+// revalue sets the end of validity to that of the q-th longest vote, and is false if there are fewer votes.
 func (c *Attempt) revalue(conf *Config, now clock.Instant) bool {
 	last := c.last(conf, now)
 	if last >= 0 {
@@ -242,8 +242,8 @@ func (c *Attempt) holders(conf *Config, latest bool, to []Holder) []Holder {
 	return to
 }
 
-// holder returns the holder that a majority named, or Nobody; with latest, in answer to the last round. That is
-// more: answers to several rounds may name one who has given the lock back in between.
+// holder returns the holder that a majority named, or Nobody; with latest, only answers to the last round count. Those are
+// stronger evidence: answers to several rounds may all name an owner that has given the lock back in between.
 func (c *Attempt) holder(conf *Config, latest bool) Holder {
 	var room [Max]Holder
 	holder, ok := quorum.Holder(conf.Masters, c.holders(conf, latest, room[:0]))
@@ -267,8 +267,7 @@ func (c *Attempt) contest(conf *Config) quorum.Contest {
 	return quorum.Judge(conf.Masters, yes, errs, c.holders(conf, false, room[:0]))
 }
 
-// inVain reports whether so many masters said what does not pass by itself that no majority is
-// left.
+// inVain reports whether so many masters reported permanent errors that no majority is left.
 func (c *Attempt) inVain(conf *Config) bool {
 	never := 0
 	for i := range conf.Masters {

@@ -26,7 +26,7 @@ const longestReturn = 2 * time.Second
 // start together then would publish a list for each subset of the masters, read them all, and be later still.
 var afterAwake = func(d time.Duration, end func()) (stop func()) { return awake.After(d, end).Stop }
 
-// look is what a process does to be established, for all callers that wait for it.
+// look is one attempt of a process to be established, on behalf of all callers that wait for that.
 type look struct {
 	done  chan struct{}
 	of    *Directory           // which it waits for
@@ -225,8 +225,9 @@ func (d *Directory) hear(ctx context.Context, do terms.Do, patience context.Cont
 	return r
 }
 
-// heard takes in a step, and returns the next step. A client that is established keeps a record as well; one that
-// is refused takes back what it published. What is gathered is written together with the lock that follows.
+// heard evaluates a step, and returns the next one. A client that is established by it publishes its record as well, which
+// is written together with the lock that follows if gathered is true. A client that is refused takes back what it
+// published.
 func (d *Directory) heard(r *step, gathered bool) terms.Do {
 	if !d.All.Begin() {
 		return terms.Ended // or a record would come behind what takes it back

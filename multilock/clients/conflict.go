@@ -27,8 +27,8 @@ type rival struct {
 	named <-chan struct{} // closed once it is known who it is of, or that no master knows
 }
 
-// receiver takes what masters answer that were asked at asked, as own is; published says that they were sent
-// that the client is established.
+// receiver takes the answers to what was sent at asked, when the client's terms were own. published says that the client
+// was established then, and published its terms.
 func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bool) poll.Receiver {
 	return func(i int, a script.Answer) {
 		if !d.All.Begin() {
@@ -50,8 +50,8 @@ func (d *Directory) receiver(own *terms.Terms, asked clock.Instant, published bo
 	}
 }
 
-// toldLocked takes in what master i answered that was asked at asked, as own is. It reports whether that was
-// anything, or a refusal.
+// toldLocked takes in what master i answered to a question that was sent at asked, when the client's terms were own. It
+// reports whether the master answered at all, be it with a refusal.
 func (d *Directory) toldLocked(i int, a script.Answer, own *terms.Terms, asked clock.Instant) bool {
 	if a.Outcome != script.Done && a.Outcome != script.Failed {
 		return false

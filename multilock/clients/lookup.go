@@ -238,8 +238,7 @@ func (d *Directory) Identify(ctx context.Context, err error) error {
 // refused knows the name then.
 const longestLookUp = 50 * time.Millisecond
 
-// find looks up the client of owner, and when that got the lock at key: without the one, nobody is told
-// the other.
+// find looks up the client of owner, and since when owner has the lock at key, which is told only of a known client.
 func (d *Directory) find(ctx context.Context, key, owner string) {
 	client := d.lookUp(Of(owner))
 	if client == nil {

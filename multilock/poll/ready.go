@@ -35,14 +35,14 @@ func (m *Masters) Await(ctx context.Context, lacking func() *MajorityError) erro
 	return nil
 }
 
-// Away waits until no majority of the masters would grant a lock, as far as is known without asking them, and is false if
-// ctx ended before.
+// Away waits until no majority of the masters would grant a lock, as far as is known without asking them. It is false if
+// ctx ends before.
 func (m *Masters) Away(ctx context.Context) bool {
 	return m.until(ctx, func() (away bool, again time.Duration) { return m.Unready("lock", "") != nil, 0 }) == nil
 }
 
-// Meet waits until the masters are connected, or are known to be down: so many that a majority is or none can be, or until
-// ctx ends; and after that all of them, or until patience ends. It takes about a node timeout at most.
+// Meet waits until a majority of the masters is connected, or so many are down that none can be, or ctx ends. Then it waits
+// until each is connected or down, or patience ends. It takes about a node timeout at most.
 //
 // Cost: nothing is sent.
 func (m *Masters) Meet(ctx, patience context.Context) {
@@ -65,8 +65,8 @@ func (m *Masters) Regain(limit time.Duration) {
 	_ = m.until(ctx, func() (up bool, again time.Duration) { return m.down() == 0, 0 })
 }
 
-// until waits until is says so. It is asked whenever a master has changed, and again after the time that it returns, if
-// any. When ctx ends, it is asked once more: what is so then is what counts.
+// until waits until is returns so. It calls is whenever a master has changed, and after the time again that is returned
+// last, if that is not 0. When ctx ends, is decides once more.
 func (m *Masters) until(ctx context.Context, is func() (so bool, again time.Duration)) error {
 	changed := make(chan struct{}, 1)
 	for _, n := range m.Nodes {

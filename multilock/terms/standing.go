@@ -68,8 +68,8 @@ func (s *Standing) Lapsed(now clock.Instant) bool {
 	return s.settled && now.Left(s.term()) <= 0
 }
 
-// Seen reports whether the client is one that others are to know: it is established, or was until
-// it met another master; or it was at any time, and still holds something.
+// Seen reports whether others are to know of the client: it is established, or was until it met another master; or it was
+// established at any time before, and still holds something.
 func (s *Standing) Seen(now clock.Instant, holds bool) bool {
 	return s.settled && (holds || !s.refused && now.Left(s.term()) > 0)
 }
