@@ -411,7 +411,7 @@ func TestRedissonsChannelIsLeft(t *testing.T) {
 			wantWon(t, "when it is free", d)
 			d.giveUp()
 		},
-		"in vain": func(fx *fixture, _ *driver) {
+		"hopeless": func(fx *fixture, _ *driver) {
 			fx.each(func(m *redlocktest.Master) { m.Set("k", "no lock") })
 			time.Sleep(time.Second)
 		},
