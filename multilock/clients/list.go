@@ -39,7 +39,7 @@ func (d *Directory) List(ctx context.Context) ([]terms.ClientInfo, error) {
 			for k, a := range answers {
 				if r, ok := script.ReadRecord(a.Reply); ok {
 					info := all[clients[k]]
-					if info.Masters == 0 || r.At > info.At {
+					if info.Masters == 0 || r.At > info.Record.At {
 						info.Record = r
 					}
 					info.Masters++
@@ -56,14 +56,15 @@ func (d *Directory) List(ctx context.Context) ([]terms.ClientInfo, error) {
 	for client, found := range all {
 		info := d.info(client, found.Record)
 		info.Masters = found.Masters
-		for k := range info.Terms.Masters {
-			r := &info.Terms.Masters[k]
+		for k := range info.Record.Terms.Masters {
+			r := &info.Record.Terms.Masters[k]
 			r.Young = slices.ContainsFunc(own.Masters, func(o script.Master) bool { return o.Young && o.Run == r.Run })
 		}
 		list = append(list, *info)
 	}
 	slices.SortFunc(list, func(a, b terms.ClientInfo) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.ID, b.ID))
+		r, s := &a.Record, &b.Record
+		return cmp.Or(cmp.Compare(r.Name, s.Name), cmp.Compare(r.Host, s.Host), cmp.Compare(r.PID, s.PID), cmp.Compare(a.ID, b.ID))
 	})
 	return list, err
 }

@@ -10,11 +10,14 @@ import (
 
 // ClientInfo is a client's record with what is known of it: package redlock says what the fields mean.
 type ClientInfo struct {
-	script.Record // its String names the client
-	ID            string
-	Seen          time.Duration
-	Masters       int // that have it
+	Record  script.Record
+	ID      string
+	Seen    time.Duration
+	Masters int // that have it
 }
+
+// String names the client: "orders-api on host-7 (pid 4242)".
+func (i *ClientInfo) String() string { return i.Record.String() }
 
 // Proven reports whether majorities of clients with terms a and b meet whichever masters restart: by run ids that
 // both know.
