@@ -142,6 +142,7 @@ func (m *Masters) leave(w *waiter) {
 	next := n.line.remove(w)
 	m.waits--
 	if len(n.line.waiters) == 0 {
+		n.why = nil                   // the next waiter will find out itself
 		m.ungranted.note(w.line, nil) // nobody would be told of the end
 	}
 	all := w.drivers // a release may have made one meanwhile
