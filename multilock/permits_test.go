@@ -146,7 +146,7 @@ func (fx *fixture) stander(permits int) *waiter {
 	return w
 }
 
-// leaves has a caller that stander made leave.
+// leaves makes a caller of stander leave.
 func (fx *fixture) leaves(w *waiter) {
 	fx.m.dropAll(w, nil)
 	fx.m.delist(w)
@@ -162,6 +162,7 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 		check.That(t, all[0].hint < 0, "a caller is to go where another one stands")
 		all[1].drivers = nil
 		s.hintLocked(1)
+		check.Equal(t, all[0].hint, 1, "the hint of the caller that has waited the longest")
 		fx.m.delist(all[0])
 		check.That(t, all[1].hint == 1 && len(all[1].told) == 1, "the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].told))
 		fx.m.delist(all[1])
@@ -201,8 +202,7 @@ func TestACallerThatHasJustAskedFollowsNoHint(t *testing.T) {
 			m.Delay(time.Millisecond)
 		})
 		p := fx.stander(2)
-		defer fx.m.delist(p)
-		defer fx.m.dropAll(p, nil)
+		defer fx.leaves(p)
 		fx.m.goTo(p, 0, true)
 		p.hint = 1
 		fx.m.follow(p)

@@ -67,6 +67,32 @@ func TestALookEstablishesNobody(t *testing.T) {
 	})
 }
 
+// TestAJoinPublishesNothingBesideOthers: a newcomer that finds other terms at a master publishes its own there only once it
+// knows that they fit.
+func TestAJoinPublishesNothingBesideOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		other, _ := directoryOf(t, fleet)
+		other.id.Record.Name, other.by, other.id.Lease = "other", "x", time.Minute
+		other.hear(t.Context(), terms.Stay, t.Context())
+		before := fleet.Master(0).Keys()
+		d, _ := directoryOf(t, fleet)
+		d.id.Record.Name, d.by = "test", "y"
+		for _, tt := range []struct {
+			do    terms.Do
+			again bool
+			keys  int // more than before
+		}{
+			{terms.Join, true, 0},
+			{terms.Stay, false, 1},
+		} {
+			r := d.hear(t.Context(), tt.do, t.Context())
+			check.Equal(t, r.facts.Again, tt.again, "after %v, its terms are yet to be published", tt.do)
+			check.Equal(t, len(fleet.Master(0).Keys())-len(before), tt.keys, "after %v, more keys at a master", tt.do)
+		}
+	})
+}
+
 // TestALookThatCloseOvertakesLeavesNothing: what was heard before Close, and is taken in after it, publishes no record.
 func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
