@@ -36,7 +36,7 @@ type round struct {
 }
 
 // roundLocked makes the round that a step wants sent, and puts its command into the outbox: into msg, which says what else
-// is to be done at that moment. Whoever wanted a renewal sends the command itself: see renewals.
+// is to be done at that moment. The command of a renewal, which several holds share, is sent by [renewals].
 func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *round {
 	want := &out.Round
 	r := &round{d: d, owner: d.owner.ID, try: d.state.Try, number: want.Number, command: want.Command, shared: want.Shared, at: out.Send}

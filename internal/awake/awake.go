@@ -17,7 +17,7 @@ import (
 // Limit is a time limit. Make it with After.
 //
 // It passes in steps. A step that ends late shows that the process was short of time, and is repeated; but no more than
-// [Steps] are, so that a limit of d ends after 2d on any machine.
+// [steps] are, so that a limit of d ends after 2d on any machine.
 type Limit struct {
 	end  func()
 	step time.Duration
@@ -29,12 +29,12 @@ type Limit struct {
 	again int // so many more may be repeated
 }
 
-// Steps is how many steps a limit has.
-const Steps = 4
+// steps is how many steps a limit has.
+const steps = 4
 
 // After calls end in a goroutine of its own once d has passed for this process, and 2d by any clock at the latest.
 func After(d time.Duration, end func()) *Limit {
-	l := &Limit{end: end, step: d / Steps, left: Steps, again: Steps}
+	l := &Limit{end: end, step: d / steps, left: steps, again: steps}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.due = clock.Now().Add(l.step)
@@ -47,7 +47,7 @@ func (l *Limit) Restart() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.timer != nil {
-		l.left, l.again, l.due = Steps, Steps, clock.Now().Add(l.step)
+		l.left, l.again, l.due = steps, steps, clock.Now().Add(l.step)
 		l.timer.Reset(l.step)
 	}
 }

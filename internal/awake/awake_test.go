@@ -24,7 +24,7 @@ func TestAwake(t *testing.T) {
 				a.mu.Lock()
 				a.due = a.due.Add(-time.Minute)
 				a.mu.Unlock()
-				time.Sleep(limit / Steps)
+				time.Sleep(limit / steps)
 				synctest.Wait()
 			}
 			check.Equal(t, <-ended, tt.want, "with %d late steps it ended after", tt.late)
