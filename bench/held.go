@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"runtime"
 	"time"
@@ -124,35 +125,59 @@ func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct
 	return done
 }
 
-// Clients that have locked before and now do nothing. A client of redlock checks its masters every 12 to 18 s then: in
-// a window of 15 s that begins 15 s after its lock it does so once, on average.
+// Clients that have locked before and now do nothing, or wait. A client of redlock that does nothing checks its masters
+// every 12 to 18 s: in a window of 15 s that begins 15 s after its lock it does so once, on average.
 const (
-	idleN   = 1000
-	idleFor = 15 * time.Second
+	idleN    = 1000
+	waitingN = 300
+	idleFor  = 15 * time.Second
 
 	idleRounds = 6 // of three minutes
 )
 
-// measureIdle measures what clients that do nothing cost the masters, which ask their system for the time
-// and much else ten times a second even without them.
-func measureIdle(ctx context.Context, e *env) (_ []figure, err error) {
-	sleep(ctx, settling)
-	alone, err := e.use(ctx, idleFor)
-	if err != nil {
-		return nil, err
+// measureIdle measures what n clients that do nothing cost the masters, or n that wait for one name: masters ask their
+// system for the time and much else ten times a second even without them.
+func measureIdle(n int, wait bool) measurement {
+	return func(ctx context.Context, e *env) (_ []figure, err error) {
+		sleep(ctx, settling)
+		alone, err := e.use(ctx, idleFor)
+		if err != nil {
+			return nil, err
+		}
+		clients, closeAll, err := e.open(ctx, n+1, 2*lease) // longer than the measurement
+		if err != nil {
+			return nil, err
+		}
+		defer closing(closeAll, &err)
+		if wait {
+			const name = "bench:waited for"
+			h, lockErr := clients[n].Lock(ctx, name)
+			if lockErr != nil {
+				return nil, lockErr
+			}
+			waiting, cancel := context.WithCancel(ctx)
+			var all errgroup.Group
+			for _, cl := range clients[:n] {
+				all.Go(func() error {
+					if _, err := cl.Lock(waiting, name); err == nil {
+						return errors.New("a waiter got what another client holds")
+					}
+					return nil
+				})
+			}
+			defer func() {
+				cancel()
+				err = errors.Join(err, all.Wait(), h.Unlock(ctx))
+			}()
+		}
+		sleep(ctx, idleFor)
+		used, err := e.use(ctx, idleFor)
+		if err != nil {
+			return nil, err
+		}
+		each := float64(n*e.contender.masters) * used.wall.Seconds()
+		return []figure{{"one master's CPU per client and second", "µs", (used.masters.cpu() - alone.masters.cpu()) / each}}, nil
 	}
-	_, closeAll, err := e.open(ctx, idleN, lease)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(closeAll, &err)
-	sleep(ctx, idleFor)
-	used, err := e.use(ctx, idleFor)
-	if err != nil {
-		return nil, err
-	}
-	each := float64(idleN*e.contender.masters) * used.wall.Seconds()
-	return []figure{{"one master's CPU per client and second", "µs", (used.masters.cpu() - alone.masters.cpu()) / each}}, nil
 }
 
 // Names that one client locks again and again, and what it costs others that it keeps them. A client that keeps

@@ -97,12 +97,19 @@ func allTrials() (all []trial) {
 		title:   fmt.Sprintf("%d locks held, with a lease of %v, renewed every third of it", keptN, keptLease),
 		clients: 1, lease: keptLease, measure: measureHeld,
 	})
-	add("idle", []string{"redlock", "redsync"}, trial{
-		setting: strconv.Itoa(idleN),
-		title:   fmt.Sprintf("%d clients that locked once and have been idle for %v, for %v more; less what the masters need without them; %d rounds at most", idleN, idleFor, idleFor, idleRounds),
-		rounds:  idleRounds,
-		measure: measureIdle, // it opens the clients
-	})
+	add("idle", []string{"redlock", "redsync"},
+		trial{
+			setting: strconv.Itoa(idleN),
+			title:   fmt.Sprintf("%d clients that locked once and have been idle for %v, for %v more; less what the masters need without them; %d rounds at most", idleN, idleFor, idleFor, idleRounds),
+			rounds:  idleRounds,
+			measure: measureIdle(idleN, false), // it opens the clients
+		},
+		trial{
+			setting: fmt.Sprint(waitingN, " waiting"),
+			title:   fmt.Sprintf("%d clients that have waited for %v for one name, for %v more; less what the masters need without them; %d rounds at most", waitingN, idleFor, idleFor, idleRounds),
+			rounds:  idleRounds,
+			measure: measureIdle(waitingN, true),
+		})
 	storm := func(setting, who string, measure measurement) {
 		add("storm", []string{"redlock", "redsync-ff", "redsync"}, trial{
 			setting: setting,
