@@ -67,7 +67,7 @@ func (h *handler) cancelOrder(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "canceled")
 }
 
-// ready is for the load balancer: it answers at once, and says which master lacks what.
+// ready is for the load balancer: it answers within 0.1 s, and says which master lacks what.
 func (h *handler) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 100*time.Millisecond)
 	defer cancel()
