@@ -93,3 +93,28 @@ func (m *master) commands(t *testing.T) map[string]int {
 	}
 	return calls
 }
+
+// TestForgedKeys: what no client of ours writes neither blocks readers nor an operator. Masters in memory know no such
+// numbers.
+func TestForgedKeys(t *testing.T) {
+	ctx := begin(t)
+	f := startFleet(ctx, t, containers.Config{Masters: 1})
+	m, client := f.masters[0], f.client(redlock.Config{})
+	admin := redlockadmin.Of(client)
+	for _, ends := range []string{"inf", "1e300"} {
+		m.do(t, "HSET", "forged", "mode", "shared")
+		m.do(t, "ZADD", "redlock_read:{forged}", ends, "x:r1")
+		reader, err := client.TryLock(ctx, "forged", redlock.Shared())
+		if err != nil {
+			t.Fatalf("a reader beside one that lasts until %s: %v", ends, err)
+		}
+		mustUnlock(ctx, t, reader)
+		if freed, err := admin.ForceUnlock(ctx, "forged"); !freed || err != nil {
+			t.Errorf("ForceUnlock of a reader that lasts until %s = %t, %v", ends, freed, err)
+		}
+	}
+	m.do(t, "SET", "redlock_fence:{counted}", "nan")
+	if _, err := client.TryLock(ctx, "counted", redlock.Shared()); err == nil || !strings.Contains(err.Error(), "no positive number") {
+		t.Errorf("the lock of a reader whose counter is nan = %v", err)
+	}
+}

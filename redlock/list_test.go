@@ -93,6 +93,26 @@ func TestListBesideADeadMaster(t *testing.T) {
 	})(t)
 }
 
+// TestListBesideForgedKeys: what a majority has of one name, and none of ours writes, does not end the list.
+func TestListBesideForgedKeys(t *testing.T) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), c, "orders:1")
+		each(fleet, 0, 2, func(m *redlocktest.Master) {
+			m.HSet("count", someone, "-1")
+			m.HSet("counter", someone, "1")
+			m.Set("redlock_fence:{counter}", "x")
+			m.HSet("owner", someone+strings.Repeat("0", 1<<20), "1")
+		})
+		list, err := listed(c, t.Context(), "*", 100)
+		var got []string
+		for _, l := range list.locks {
+			got = append(got, fmt.Sprintf("%s %v", l.Name, l.Held))
+		}
+		want := []string{"count true", "orders:1 true"}
+		check.That(t, err == nil && slices.Equal(got, want), "List = %q, %v; want %q", got, err, want)
+	})(t)
+}
+
 // TestListPages: pages that begin behind one another have each name once and in order, however many other programs' hashes
 // there are. A name's lock and its permits are on one page.
 func TestListPages(t *testing.T) {

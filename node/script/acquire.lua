@@ -11,7 +11,8 @@
 --          {0, 0, ms left, holder, rank}: another owner has it (-1 ms: it never expires), or
 --          readers, "shared", or nobody: 0 ms and an empty string. The rank is how many stand before
 --          owner in the queue, and is there only if it waits;
---          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
+--          NOTLOCK, an error: the key is no lock, see holder.lua, or the counter no number, see
+--          fence.lua, and nothing was changed
 -- Called for an Acquire, AcquireOrRegister or Register command. A repeat changes nothing but the
 -- expiry, which never shrinks.
 
@@ -40,8 +41,8 @@ if shared or not free then
     -- Checked before anything is written: a script that fails is not rolled back.
     last = redis.call('get', counter)
     token = tonumber(last or proposal)
-    if not token or token <= 0 then
-      return redis.error_reply('ERR the fencing counter is no positive number')
+    if not token or not (token > 0) then -- not even of nan
+      return redis.error_reply(noCounter)
     end
     ttl = (tonumber(lease) or 0) + fenceTTL .. ''
     if token >= fenceEnd then
@@ -120,7 +121,7 @@ if last then
   local number = tonumber(last)
   if not number then
     redis.call('set', counter, last, 'px', ttl) -- it is put back
-    return redis.error_reply('ERR the fencing counter is no number')
+    return redis.error_reply(noCounter)
   end
   if number + more + 1 >= fenceEnd then
     return redis.error_reply(beyond)

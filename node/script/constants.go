@@ -18,6 +18,10 @@ const (
 	keepMark = ":k"
 	uuidSize = 36
 
+	// longestOwner is how many bytes an owner may have: our largest number has 20 digits, and so has Redisson's smallest with
+	// its sign.
+	longestOwner = uuidSize + len(":r18446744073709551615")
+
 	// maxTold is how many of the readers of a lock, and of those who wait for it, a look tells.
 	maxTold = 32
 
@@ -36,6 +40,7 @@ var constants = func() []string {
 		"MARK_FIRST", number(uuidSize + 1),
 		"MARK_LAST", number(uuidSize + int64(len(keepMark))),
 		"UUID_SIZE", number(uuidSize),
+		"OWNER_SIZE", number(int64(longestOwner)),
 		"MAX_TOLD", number(maxTold),
 		"MAX_USES", number(maxUses),
 		"USES_BYTES", number(longestUses),

@@ -2,7 +2,8 @@
 --
 -- KEYS[-]  fencing counter of a lock
 -- returns  fenceTTL: a counter expires so long after the lease, in ms;
---          fenceEnd: counters are below it; beyond is the error of a script that finds another
+--          fenceEnd: counters are below it; beyond is the error of a script that finds another, and
+--          noCounter of one that finds no number
 -- A part of all scripts that look at a counter, which carry it inside.
 
 -- Proposals follow the masters' clocks, so a counter only has to bridge what is wrong with
@@ -14,3 +15,6 @@ local fenceTTL = 3600000
 -- one, but puts in its place what is proposed.
 local fenceEnd = FENCE_END
 local beyond = 'ERR the fencing counter was beyond 2^53, and begins anew'
+
+-- What is no number at all is somebody else's, and is left alone.
+local noCounter = 'NOTLOCK counter'

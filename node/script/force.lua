@@ -31,7 +31,7 @@ for i = 1, holder and #owners or 0, 2 do
   if owners[i + 1] > 0 then -- after the deletion, or a full master would refuse both
     -- The owner's renewals must not set the lock again for as long as its lease would have lasted.
     -- Each owner has a mark of its own, since the next one may be forced out as well.
-    redis.call('set', 'redlock_forced:' .. name .. owners[i], 1, 'px', owners[i + 1])
+    redis.call('set', 'redlock_forced:' .. name .. owners[i], 1, 'px', math.min(owners[i + 1], FENCE_END))
   end
   leave(owners[i])
 end

@@ -8,7 +8,7 @@
 
 -- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN" or "uuid:kN", or Redisson's,
 -- "uuid:number"; or "mode", which is "shared", see readers.lua. owner is the caller's own, which
--- needs no second look.
+-- needs no second look. A longer one would break the connection that is told of it.
 local function holderOf(lock, owner)
   -- Two fields are enough to tell. Another program's hash may have millions.
   local fields = redis.pcall('hrandfield', lock, '2')
@@ -16,7 +16,7 @@ local function holderOf(lock, owner)
   if not holder and not fields.err then
     return nil
   end
-  if holder and not fields[2] and (holder == owner or string.find(holder,
+  if holder and not fields[2] and (holder == owner or #holder <= OWNER_SIZE and string.find(holder,
     '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:[rk%-]?%d+$')) then
     return holder
   end

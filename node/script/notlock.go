@@ -12,11 +12,11 @@ import (
 // NotLockError says that the key of a lock, or one that belongs to it, holds something
 // else. It was left alone.
 type NotLockError struct {
-	What  string // "a string", "a hash of 2 fields"
+	What  string // "it holds a string", "it holds a hash of 2 fields"
 	reply redis.Error
 }
 
-func (e *NotLockError) Error() string { return "the key is no lock: it holds " + e.What }
+func (e *NotLockError) Error() string { return "the key is no lock: " + e.What }
 
 func (e *NotLockError) Unwrap() error { return e.reply }
 
@@ -29,26 +29,28 @@ func Meaning(reply redis.Error) error {
 	case "NOTLOCK":
 		return &NotLockError{What: inWords(what), reply: reply}
 	case "WRONGTYPE":
-		return &NotLockError{What: "a value of another type", reply: reply}
+		return &NotLockError{What: "it, or one that belongs to it, holds a value of another type", reply: reply}
 	}
 	return reply
 }
 
-// inWords describes what holder.lua found.
+// inWords describes what holder.lua found, or fence.lua.
 func inWords(what string) string {
 	kind, fields, _ := strings.Cut(what, " ")
 	switch kind {
 	case "hash":
 		if fields == "1" {
-			return "a hash whose only field is no owner"
+			return "it holds a hash whose only field is no owner"
 		}
-		return "a hash of " + fields + " fields"
+		return "it holds a hash of " + fields + " fields"
 	case "zset":
-		return "a sorted set"
+		return "it holds a sorted set"
 	case "string", "list", "set", "stream":
-		return "a " + kind
+		return "it holds a " + kind
+	case "counter":
+		return "its fencing counter, at " + fencePrefix + ", is no positive number below 2^53"
 	}
-	return "a value of type " + kind
+	return "it holds a value of type " + kind
 }
 
 // scripted is what Redis 6.2 puts before the error of a command that a script called, whether it is

@@ -71,7 +71,7 @@ func TestNotALock(t *testing.T) {
 						t.Fatalf("got error %v, want a *NotLockError", err)
 					}
 					// HDEL of a key of another type does not say of which.
-					if what.What != a.what && what.What != "a value of another type" {
+					if what.What != "it holds "+a.what && !strings.HasSuffix(what.What, "a value of another type") {
 						t.Errorf("got %q, want %q", what.What, a.what)
 					}
 					after := contents(h)
@@ -115,13 +115,15 @@ func TestSpoiltKeys(t *testing.T) {
 		cmds  []*Command
 	}{
 		{nil, []any{"SET", "k", "v"}, "another type", []*Command{me.Release(5, 0)}},
-		{nil, []any{"SET", "redlock_fence:{k}", "x"}, "no number", []*Command{me.Acquire(lease, 5)}},
-		{nil, []any{"SET", "redlock_fence:{k}", "x"}, "no positive number", []*Command{reader.Acquire(lease, 5)}},
+		{nil, []any{"SET", "redlock_fence:{k}", "x"}, "no positive number", []*Command{me.Acquire(lease, 5), reader.Acquire(lease, 5), Inspect("k")}},
+		{nil, []any{"SET", "redlock_fence:{k}", "nan"}, "no positive number", []*Command{reader.Acquire(lease, 5), Inspect("k")}},
+		{nil, []any{"SET", "redlock_fence:{k}", "-5"}, "no positive number", []*Command{reader.Acquire(lease, 5), Inspect("k")}},
+		{nil, []any{"SET", "redlock_fence:{k}", "1e300"}, "no positive number", []*Command{Inspect("k")}},
 		{nil, []any{"SET", "redlock_fence:{k}", "0"}, "no positive number", []*Command{reader.Acquire(lease, 5)}},
 		{nil, []any{"RPUSH", "redlock_fence:{k}", "x"}, "another type", []*Command{me.Acquire(lease, 5), reader.Acquire(lease, 5), Inspect("k")}},
 		{nil, []any{"SET", "redlock_wait:{k}", "x"}, "another type", []*Command{me.AcquireOrRegister(lease, asked(10)), reader.AcquireOrRegister(lease, asked(10))}},
 		{nil, []any{"SET", "redlock_wait:{k}:1", "x"}, "another type", []*Command{Look("k", 2)}},
-		{me.Acquire(lease, 5), []any{"SET", "redlock_fence:{k}", "x"}, "no positive number", []*Command{me.Acquire(lease, 5), me.Register(asked(10))}},
+		{me.Acquire(lease, 5), []any{"SET", "redlock_fence:{k}", "x"}, "no positive number", []*Command{me.Acquire(lease, 5), me.Register(asked(10)), me.Raise(lease, 6), Inspect("k")}},
 		{me.Acquire(lease, 5), []any{"SET", "redlock_fence:{k}", "0"}, "no positive number", []*Command{me.Acquire(lease, 5)}},
 		{reader.Acquire(lease, 5), []any{"SET", "redlock_fence:{k}", "x"}, "no positive number", []*Command{reader.Acquire(lease, 5), reader.Register(asked(10))}},
 		{reader.Acquire(lease, 5), []any{"SET", "redlock_fence:{k}", "0"}, "no positive number", []*Command{reader.Acquire(lease, 5)}},
@@ -137,12 +139,59 @@ func TestSpoiltKeys(t *testing.T) {
 				for range 2 {
 					if got := h.run(cmd); got.Outcome != Failed || got.Err == nil || !strings.Contains(got.Err.Error(), tt.fails) {
 						t.Errorf("%v, then %s: got %+v, want an error with %q", tt.spoil, sent(cmd), got, tt.fails)
+					} else if _, ok := errors.AsType[*NotLockError](got.Err); !ok {
+						t.Errorf("%v, then %s: got %v, want a *NotLockError", tt.spoil, sent(cmd), got.Err)
 					}
 				}
 				check.Equal(t, contents(h)[key], before, "%s: what became of %v", sent(cmd), tt.spoil)
 			})
 		}
 	}
+}
+
+// TestSpoiltCounterIsNoObstacle: a lock is freed, and those who wait for it hear of that, where its fencing counter is
+// none, so that it cannot be handed on.
+func TestSpoiltCounterIsNoObstacle(t *testing.T) {
+	for name, cmd := range map[string]*Command{
+		"release": NewOwner("k", id("x:r0")).Release(5, 0),
+		"force":   Force("k", 5),
+	} {
+		t.Run(name, func(t *testing.T) {
+			withScripts(t, func(h *scriptFixture) {
+				h.heldByX()
+				heard := h.subscribe("redlock_wake:"+client("me"), FreedChannel("k"))
+				h.run(NewOwner("k", id("me:r1")).AcquireOrRegister(lease, asked(10)))
+				h.do("SET", "redlock_fence:{k}", "x")
+				got := h.run(cmd)
+				check.That(t, got.Outcome == Done && h.m.Type("k") == "", "answered %+v, want Done, and the lock is free", got)
+				check.Equal(t, fmt.Sprint(heard.take()), "[0]", "what was heard")
+			})
+		})
+	}
+}
+
+// TestInspectIsBounded: what nobody could have written is left out of an Inspect, which tells the rest.
+func TestInspectIsBounded(t *testing.T) {
+	long := id("x:r1" + strings.Repeat("0", 1<<20))
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		for _, count := range []string{"-1", "nan", "inf", "9223372036854775807", "x"} {
+			h.do("HSET", "k", id("x:r0"), count)
+			got := h.run(Inspect("k"))
+			check.That(t, got.Outcome == Done && got.Holder == id("x:r0") && got.Count == 0, "a hold count of %s: %+v", count, got)
+		}
+		h.run(NewOwner("k", id("me:r1")).AcquireOrRegister(lease, asked(10)))
+		h.do("ZADD", "redlock_wait:{k}", "1", long)
+		h.do("SET", "redlock_wait:{k}"+long, "1 400 5")
+		got := h.run(Inspect("k"))
+		check.That(t, got.Crowd != nil && reflect.DeepEqual(got.Crowd.Waiters, []Waiter{{Owner: id("me:r1")}}), "who waits: %.300v", got)
+	})
+	withScripts(t, func(h *scriptFixture) {
+		h.run(reader("me:r1").Acquire(lease, 5))
+		h.do("ZADD", "redlock_read:{k}", "99999999999999", long)
+		got := h.run(Inspect("k"))
+		check.That(t, got.Crowd != nil && len(got.Crowd.Readers) == 1 && got.Crowd.Readers[0].Owner == id("me:r1"), "who reads: %.300v", got)
+	})
 }
 
 // TestOwners: which single fields make a hash a lock.
@@ -155,7 +204,8 @@ func TestOwners(t *testing.T) {
 	}
 	others := []string{
 		client, client + ":", client + ":r", client + ":rr1", client + ":r-1", client + ":1x", client + ": 1", client + ":1\n",
-		client + ":1:write", // of an RReadWriteLock
+		client + ":1:write",                                                                 // of an RReadWriteLock
+		client + ":r1" + strings.Repeat("0", 20), client + ":" + strings.Repeat("1", 1<<20), // no reply has room for it
 		client + "0:1", "x" + client[1:] + ":1", "7ee2cd4e5d3b4b6e8f2a6b1b6f1f2a10:1", "7ee2cd4e-5d3b4b6e-8f2a-6b1b-6f1f2a10:1",
 		"page:1", ":1", "",
 	}

@@ -42,7 +42,7 @@ end
 -- fence.lua. It is what a grant would be. A reader leaves the counter as it is, unless token is above it.
 --
 -- handOff returns the new owner and its lease in ms, "shared" if readers have the lock, nil if
--- nobody has it and nobody waits, an empty string and 0 if there are waiters that were not looked at. me reads the answer of
+-- nobody has it and nobody waits, or the counter is no number, an empty string and 0 if there are waiters that were not looked at. me reads the answer of
 -- this script, so it needs no message. If me is a writer it only leaves the queue, and the caller grants; a reader is let in,
 -- for its lease, and returned.
 local function handOff(token, holder, me, lease)
@@ -71,7 +71,9 @@ local function handOff(token, holder, me, lease)
     elseif round then
       local reader = kind == 'shared'
       local last = tonumber(redis.call('get', counter) or 0)
-      assert(last, 'the fencing counter is no number')
+      if not last then
+        break -- they ask again, and are told
+      end
       last = math.max(last, token)
       if last + 1 >= fenceEnd then
         last = 0

@@ -8,7 +8,8 @@
 -- returns  1: the counter was below the token, and is the token now; to a reader also if it was not;
 --          {0, counter}: it is not below the token;
 --          0: owner does not have the lock;
---          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
+--          NOTLOCK, an error: the key is no lock, see holder.lua, or the counter no number, see
+--          fence.lua, and nothing was changed
 -- Called for a Raise command. A counter that already equals the token may be somebody else's, so
 -- the answer is no then, and to a repeat as well. Readers share theirs: it is enough that the
 -- counter is not below it, so that a writer who comes later is above it.
@@ -28,7 +29,7 @@ if holder ~= owner and not (shared and holder == 'shared' and reads(owner)) then
 end
 local last = tonumber(redis.call('get', counter) or 0)
 if not last then
-  return redis.error_reply('ERR the fencing counter is no number')
+  return redis.error_reply(noCounter)
 end
 if last >= fenceEnd then
   redis.call('set', counter, token, 'px', lease + fenceTTL .. '')

@@ -23,9 +23,9 @@ local function reads(owner)
   return tonumber(redis.call('zscore', readers, owner) or 0) > clock()
 end
 
--- lasts makes the lock expire at last, when the lease of its last reader ends.
+-- lasts makes the lock expire at last, when the lease of its last reader ends. Redis takes no time that is too far away.
 local function lasts(last)
-  last = string.format('%.0f', last)
+  last = string.format('%.0f', math.min(last, FENCE_END))
   redis.call('pexpireat', lock, last)
   redis.call('pexpireat', readers, last)
 end

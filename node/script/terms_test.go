@@ -1,6 +1,7 @@
 package script
 
 import (
+	"crypto/sha1"
 	"fmt"
 	"slices"
 	"strconv"
@@ -74,6 +75,11 @@ func TestUses(t *testing.T) {
 			do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, false))
 			do(LookAtUses(), "a A")
 		}
+		with := fmt.Sprintf("%s:%x", setsKey, sha1.Sum([]byte(terms("a").Text())))
+		_, err := conn.Do("ZADD", with, time.Now().Add(90*time.Second).UnixMilli(), strings.Repeat("x", 1<<20))
+		check.OK(t, err)
+		do(LookAtUses(), "a "+strings.Repeat("x", uuidSize)) // a reply that is too long would end the connection
+		m.Del(with)
 		m.Del(setsKey)
 		m.HSet(setsKey, "a", "b")
 		do(PublishTerms("A", terms("a").Text(), time.Minute, time.Time{}, false))

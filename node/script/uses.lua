@@ -31,7 +31,7 @@ for terms in string.gmatch(text, '([^\n]+)\n') do
     local by = redis.call('zrange', key, -1, -1)[1]
     if by then
       lines[#lines + 1], size = terms, size + #terms + 1
-      if terms == own then known = true else uses[#uses + 1], uses[#uses + 2] = by, terms end
+      if terms == own then known = true else uses[#uses + 1], uses[#uses + 2] = string.sub(by, 1, UUID_SIZE), terms end
     end
   end
 end
