@@ -214,8 +214,10 @@ func (cfg *Config) check() error {
 		return fmt.Errorf("redlock: Config.Prefix %q and %q begin alike: a lock could be a key that belongs to another lock", cfg.Prefix, own)
 	case len(cfg.Name) > maxClientName:
 		return fmt.Errorf("redlock: Config.Name has %d bytes, more than %d", len(cfg.Name), maxClientName)
-	case max(cfg.MaxLease, cfg.RestartGuard) > maxLease:
-		return fmt.Errorf("redlock: Config.MaxLease %v or Config.RestartGuard %v is longer than %v", cfg.MaxLease, cfg.RestartGuard, maxLease)
+	case cfg.MaxLease > maxLease:
+		return fmt.Errorf("redlock: Config.MaxLease %v is longer than %v", cfg.MaxLease, maxLease)
+	case cfg.RestartGuard > maxLease:
+		return fmt.Errorf("redlock: Config.RestartGuard %v is longer than %v", cfg.RestartGuard, maxLease)
 	case cfg.MaxHold < 0:
 		return fmt.Errorf("redlock: Config.MaxHold %v is negative", cfg.MaxHold)
 	case cfg.MaxHold > 0 && cfg.MaxHold < lease:

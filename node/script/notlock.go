@@ -48,7 +48,7 @@ func inWords(what string) string {
 	case "string", "list", "set", "stream":
 		return "it holds a " + kind
 	case "counter":
-		return "its fencing counter, at " + fencePrefix + ", is no positive number below 2^53"
+		return "its fencing counter, " + fencePrefix + "…, is no positive number below 2^53"
 	}
 	return "it holds a value of type " + kind
 }

@@ -85,8 +85,11 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		return nil, "", fmt.Errorf("not a Redis URL: scheme %s, want redis, rediss or unix", known(u.Scheme, "http", "https", "tcp", "tls", "valkey", "valkeys", "sentinel"))
 	}
 	name, database, err := locate(u)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, "", err
+	case len(name) > longestName: // errors and logs name it
+		return nil, "", errors.New("a host or a path to a socket that is longer than any")
 	}
 	user, password := "", u.User.Username() // a user without a password is a password
 	if given, both := u.User.Password(); both {
@@ -112,6 +115,9 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		return conn, nil
 	}}, name, nil
 }
+
+// longestName is room for the longest host, of 253 bytes, a zone and a port. A path to a socket has 107 at most.
+const longestName = 280
 
 // logIn authenticates a new connection and selects its database. redigo itself would leave out a user that has no
 // password, and so connect as the default user.
