@@ -332,3 +332,20 @@ func TestManyAreTold(t *testing.T) {
 		}
 	})
 }
+
+// TestJoinIsBounded: a reader that joins takes out some of those whose leases are over, and those that follow the rest:
+// the master does nothing else meanwhile.
+func TestJoinIsBounded(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.run(reader("last:r1").Acquire(10*lease, 5))
+		for i := range 200 {
+			h.run(reader(fmt.Sprintf("dead:r%d", i)).Acquire(lease, 5))
+		}
+		time.Sleep(lease + time.Second)
+		for i, want := range []int{138, 75, 12, 5} {
+			got := h.run(reader(fmt.Sprintf("new:r%d", i)).Acquire(lease, 5))
+			check.Equal(t, got.Outcome, Done, "the outcome of a join")
+			check.Equal(t, len(h.m.ZSet("redlock_read:{k}")), want, "readers after %d joined", i+1)
+		}
+	})
+}

@@ -48,9 +48,12 @@ local function join(owner, ms, holder, fresh)
   local now = clock()
   local ends = now + ms
   if holder == 'shared' then
-    -- Those whose lease is over go, the first of them first.
-    while tonumber(redis.call('zrange', readers, 0, 0, 'withscores')[2] or now + 1) <= now do
+    -- Those whose lease is over go, the first of them first, and no more than 64: the master does nothing else
+    -- meanwhile.
+    local most = 64
+    while most > 0 and tonumber(redis.call('zrange', readers, 0, 0, 'withscores')[2] or now + 1) <= now do
       redis.call('zpopmin', readers)
+      most = most - 1
     end
     redis.call('zadd', readers, 'gt', string.format('%.0f', ends), owner)
     settle()
