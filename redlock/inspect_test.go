@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -201,5 +202,23 @@ func TestInspectNames(t *testing.T) {
 		all := held[0] + held[1]
 		each := all + ", billing waits (shared false, slot 0)<nil>"
 		expectLines(t, "Inspect", told, []string{"s" + all, "pool 0" + each, "pool 1" + each, "pool 2" + each})
+	})(t)
+}
+
+// TestForceReleaseGoesOn: a slot whose key is another program's keeps no other slot from being freed or told of.
+func TestForceReleaseGoesOn(t *testing.T) {
+	bubble(3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		each(fleet, 0, 3, func(m *redlocktest.Master) {
+			for i := range 300 {
+				m.HSet(fmt.Sprintf("redlock_slot:{gpu}:%d", i), someone, "1")
+			}
+			m.Set("redlock_slot:{gpu}:3", "x")
+		})
+		admin := redlockadmin.Of(c)
+		seen, err := admin.InspectSemaphore(t.Context(), "gpu")
+		check.That(t, err == nil && len(seen.Slots) == 299, "InspectSemaphore has %d slots, %v; want 299", len(seen.Slots), err)
+		freed, err := admin.ForceRelease(t.Context(), "gpu")
+		check.That(t, freed && errors.Is(err, redlock.ErrNoQuorum), "ForceRelease = %t, %v; want that it freed some, and an error", freed, err)
+		check.Equal(t, strings.Join(fleet.Master(0).Keys(), " "), "redlock_slot:{gpu}:3", "keys at a master")
 	})(t)
 }

@@ -149,14 +149,12 @@ func taken(ctx context.Context, d *clients.Directory, name string) (masters []Ma
 // atOnce is how many slots or names are asked for at the same time.
 const atOnce = 128
 
-// each does for all of list, atOnce at a time, and returns an error of them.
-func each[T any](list []T, do func(T) error) error {
+// each does for all of list, atOnce at a time, and returns the first error.
+func each[T any](list []T, do func(T) error) (err error) {
 	for part := range slices.Chunk(list, atOnce) {
-		if err := cmp.Or(beside.All(part, do)...); err != nil {
-			return err
-		}
+		err = cmp.Or(err, cmp.Or(beside.All(part, do)...))
 	}
-	return nil
+	return err
 }
 
 // ForceRelease frees all permits of a semaphore on every master that answers, whoever has them, and reports whether
