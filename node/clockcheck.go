@@ -128,7 +128,7 @@ func (n *Node) startClockCheck(g *server.Greeting) {
 // addSampleLocked takes in the answer to a TIME.
 func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply any) []delivery {
 	s, ok := server.SampleOf(sent, read, reply)
-	n.storeTimeLocked(s, ok, read)
+	n.storeTimeLocked(s, ok && !s.Beyond(), read)
 	if !ok {
 		return due
 	}

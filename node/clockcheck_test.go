@@ -206,6 +206,18 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
+// TestClockJumpsBeyondAllYears: a clock that jumps further than can be counted is found as any other, and is no time for
+// tokens and queues, which would not go on from there.
+func TestClockJumpsBeyondAllYears(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Skew(250 * 365 * 24 * time.Hour)
+		waitUntil(t, heartbeat, n.isUnsteady)
+		told, ok := n.Time(clock.Now())
+		check.That(t, ok && time.Until(told).Abs() < time.Second, "the master shows %v", told)
+	})
+}
+
 // TestRecoveryIsThatOfAGuard: votes do not count until the leases before the jump have ended by a clock that is slow
 // by what is allowed.
 func TestRecoveryIsThatOfAGuard(t *testing.T) {

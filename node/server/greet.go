@@ -80,6 +80,13 @@ type Sample struct {
 	Told       time.Time
 }
 
+// lastSecond is in 2242, and stands for all times after it: sums with them would overflow. A clock that jumped there has run
+// ahead, which must not pass unseen.
+const lastSecond = 1 << 33
+
+// Beyond reports whether Told only stands for a later time.
+func (s *Sample) Beyond() bool { return s.Told.Unix() >= lastSecond }
+
 // SampleOf reads the reply to TIME, seconds and microseconds, which was asked for at sent and read at read. ok is false if it
 // tells no time.
 func SampleOf(sent, read clock.Instant, reply any) (s Sample, ok bool) {
@@ -89,11 +96,10 @@ func SampleOf(sent, read clock.Instant, reply any) (s Sample, ok bool) {
 	}
 	sec, err1 := redis.Int64(list[0], nil)
 	us, err2 := redis.Int64(list[1], nil)
-	// A time that no clock shows would overflow.
-	if err1 != nil || err2 != nil || sec < 1 || sec > 1<<33 || us < 0 || us > 999_999 {
+	if err1 != nil || err2 != nil || sec < 1 || us < 0 || us > 999_999 {
 		return s, false
 	}
-	return Sample{Sent: sent, Read: read, Told: time.Unix(sec, us*1000)}, true
+	return Sample{Sent: sent, Read: read, Told: time.Unix(min(sec, lastSecond), us*1000)}, true
 }
 
 // LoadScripts loads the scripts that the server lacks. reply is its reply to [script.Exist].
