@@ -45,8 +45,9 @@ func New(cfg Config) (*Client, error) {
 }
 
 // Close unlocks all holds, whose contexts end with ErrClosed, makes waiting callers return
-// ErrClosed, and disconnects. It takes about two NodeTimeouts at most; if functions of Config.Trace or the handler of
-// Config.Logger are slow, half a second more for each of the two, or a NodeTimeout if that is longer.
+// ErrClosed, and disconnects. It takes about two NodeTimeouts at most, besides the time that masters which answer need for
+// the releases: some seconds for 100,000 holds. If functions of Config.Trace or the handler of
+// Config.Logger are slow, it takes half a second more for each of the two, or a NodeTimeout if that is longer.
 //
 // The error lists the holds that no majority confirmed to be free; they end with their leases. A
 // second Close does nothing.
