@@ -19,6 +19,31 @@ import (
 
 // The queue of a client's callers that wait for one lock.
 
+// TestWhoBids: the first in the line bids. Readers next to each other bid together, with the first writer behind them,
+// which keeps later readers out.
+func TestWhoBids(t *testing.T) {
+	for _, tt := range []struct{ callers, bid, then string }{ // then: those who bid when the first has left
+		{"ww", "w", "w"},
+		{"wrrwr", "w", "rrw"},
+		{"rwr", "rw", "w"},
+		{"rrwrw", "rrw", "rw"},
+	} {
+		var l line
+		bid := func() (all string) {
+			for _, w := range l.waiters[:l.bids] {
+				all += w.req.Key
+			}
+			return all
+		}
+		for _, what := range tt.callers {
+			l.insert(&waiter{req: Request{Key: string(what), Shared: what == 'r'}})
+		}
+		check.Equal(t, bid(), tt.bid, "of %s bid", tt.callers)
+		l.remove(l.waiters[0])
+		check.Equal(t, bid(), tt.then, "of %s bid when the first has left", tt.callers)
+	}
+}
+
 // Callers are served in the order of their calls.
 func TestCallersAreServedInOrder(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {

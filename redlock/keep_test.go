@@ -197,28 +197,38 @@ func TestKeepUnderAnEndedContext(t *testing.T) {
 }
 
 // TestKeepByAClientThatWasCutOff: a client that is established no more looks again before a caller takes over what it
-// keeps; and its own lock does not stand in the way.
+// keeps, which it must not if others were established meanwhile; and its own lock does not stand in the way.
 func TestKeepByAClientThatWasCutOff(t *testing.T) {
 	for name, take := range map[string]func(*redlock.Client, context.Context, string, ...redlock.Option) (*redlock.Hold, error){
 		"Lock": (*redlock.Client).Lock, "TryLock": (*redlock.Client).TryLock,
 	} {
-		t.Run(name, masters(3, func(t *testing.T, fleet *redlocktest.Fleet) {
-			wires, pools := wired(fleet, 0, 0, 1, 2)
-			const long = 2 * time.Minute
-			c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, Keep: long, NodeTimeout: long / 3})
-			use(t, c, "warm")
-			time.Sleep(time.Second)
-			unlock(t, lock(t, t.Context(), c, "a"))
-			synctest.Wait()
-			owner := fleet.Master(0).Holder("a")
-			cut(wires, true)
-			time.Sleep(lease + time.Second)
-			cut(wires, false)
-			hold, err := take(c, t.Context(), "a")
-			if expect(t, name, err); err == nil {
+		for what, others := range map[string]bool{"alone": false, "beside others": true} {
+			t.Run(name+", "+what, masters(5, func(t *testing.T, fleet *redlocktest.Fleet) {
+				wires, pools := wired(fleet, 0, 0, 1, 2)
+				const long = 3 * time.Minute
+				c := open(t, fleet, redlock.Config{Pools: pools, Lease: long, Keep: long, NodeTimeout: long - time.Second})
+				use(t, c, "warm")
+				time.Sleep(time.Second)
+				unlock(t, lock(t, t.Context(), c, "a"))
+				synctest.Wait()
+				owner := fleet.Master(0).Holder("a")
+				cut(wires, true)
+				time.Sleep(lease + time.Second)
+				if others {
+					time.Sleep(known - lease) // until it counts no more
+					other, _ := joins(t, fleet, redlock.Config{Name: "other", RestartGuard: long}, 2, 3, 4)
+					use(t, other, "used")
+				}
+				cut(wires, false)
+				hold, err := take(c, t.Context(), "a")
+				if others {
+					expect(t, name, err, redlock.ErrOverlap)
+					return
+				}
+				expect(t, name, err)
 				check.Equal(t, hold.Owner(), owner, "the owner of what was kept")
 				unlock(t, hold)
-			}
-		}))
+			}))
+		}
 	}
 }
