@@ -300,36 +300,42 @@ func (fx *fixture) downgrade(t *testing.T, hold *Hold) {
 }
 
 // What was asked for a writer, and comes behind the downgrade, says nothing of the reader that the hold is by
-// then: nothing is lost, and it is asked again for a reader.
+// then: nothing is lost, and it is asked again for a reader. What comes before the downgrade counts.
 func TestWhatComesBehindADowngrade(t *testing.T) {
+	type call func(fx *fixture, hold *Hold, owner any, inner Entry) error
+	leave := call(func(_ *fixture, hold *Hold, _ any, inner Entry) error {
+		return hold.Unlock(context.Background(), inner)
+	})
 	for name, tt := range map[string]struct {
-		call  func(fx *fixture, hold *Hold, owner any, inner Entry) error
-		want  error
-		count int
+		call   call
+		want   error
+		count  int
+		before bool
 	}{
 		"RLock": {func(fx *fixture, _ *Hold, owner any, _ Entry) error {
 			req := shared(owner)
 			req.Shared = true
 			_, err := fx.m.Lock(context.Background(), req)
 			return err
-		}, nil, 3},
+		}, nil, 3, false},
 		"Lock": {func(fx *fixture, _ *Hold, owner any, _ Entry) error {
 			_, err := fx.m.Lock(context.Background(), shared(owner))
 			return err
-		}, poll.ErrUpgrade, 2},
-		"Unlock": {func(_ *fixture, hold *Hold, _ any, inner Entry) error {
-			return hold.Unlock(context.Background(), inner)
-		}, nil, 1},
+		}, poll.ErrUpgrade, 2, false},
+		"Unlock":           {leave, nil, 1, false},
+		"Unlock before it": {leave, nil, 1, true},
 		"Extend": {func(_ *fixture, hold *Hold, _ any, inner Entry) error {
 			return hold.Extend(context.Background(), inner, lease)
-		}, nil, 2},
+		}, nil, 2, false},
 	} {
 		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
 			owner := new(int)
 			outer, inner := shared(owner), shared(owner)
 			hold := fx.lock(t, outer)
 			fx.lock(t, inner)
-			fx.downgrade(t, hold) // the masters know it first
+			if !tt.before {
+				fx.downgrade(t, hold) // the masters know it first
+			}
 			fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 			result := during(func() error { return tt.call(fx, hold, owner, inner.Entry) }) // it was asked for a writer
 			check.Err(t, "Downgrade", hold.Downgrade(t.Context(), outer.Entry))

@@ -152,6 +152,18 @@ func TestKeptGoesToTheLine(t *testing.T) {
 	})(t)
 }
 
+// What is taken over for a short lease ends with that, though it would have been kept for longer.
+func TestTakenOverForAShortLease(t *testing.T) {
+	keeping(func(t *testing.T, fx *fixture) {
+		fx.keep(t)
+		req := patient("k")
+		req.Lease = time.Second
+		fx.lock(t, req)
+		rest(req.Lease)
+		req.Entry.(*entry).wantEnded(t, poll.ErrLost)
+	})(t)
+}
+
 // A caller that comes to its line behind an Unlock takes over what is kept by then: nothing is sent.
 func TestKeptIsFoundInTheLine(t *testing.T) {
 	keeping(func(t *testing.T, fx *fixture) {

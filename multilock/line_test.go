@@ -214,6 +214,26 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 	})(t)
 }
 
+// A reader does not wait for the renewal of another one of its client, which was handed the lock a moment ago.
+func TestAReaderBesideAReaderOfTheClient(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.m.subscribe()
+		time.Sleep(time.Second)
+		writer := fx.take(t, fx.another(t), "k")
+		read := func() *call {
+			req := patient("k")
+			req.Shared, req.Watch = true, true
+			return begin(t, fx.m, req)
+		}
+		first := read()
+		time.Sleep(time.Second)
+		unlock(t, writer)
+		hold := first.wantHold(t, "it was handed over")
+		unlock(t, read().wantHold(t, "at once"))
+		unlock(t, hold)
+	})(t)
+}
+
 // While masters that restarted grant nothing, those who come are entered into their queues: the lock goes to them
 // in their order when that is over, and not to whoever asks first then.
 func TestOrderAfterAGuard(t *testing.T) {
@@ -434,7 +454,6 @@ func TestRedissonsChannelIsLeft(t *testing.T) {
 			fx.each(func(m *redlocktest.Master) { m.Del("k") })
 			time.Sleep(time.Second)
 			wantWon(t, "when it is free", d)
-			d.giveUp()
 		},
 		"hopeless": func(fx *fixture, _ *driver) {
 			fx.each(func(m *redlocktest.Master) { m.Set("k", "no lock") })
@@ -447,6 +466,7 @@ func TestRedissonsChannelIsLeft(t *testing.T) {
 			fx.seat("8743c9c0-0795-4907-87fd-6c719a6b4586:17", time.Minute, 0, 1, 2)
 			before := fx.Master(1).Calls("SUBSCRIBE")
 			c := asked(fx.m)
+			defer c.giveUp()
 			check.Equal(t, fx.Master(1).Calls("SUBSCRIBE")-before, 1, "subscriptions")
 			time.Sleep(time.Second) // and several rounds
 			end(fx, c)
