@@ -294,7 +294,7 @@ func (h *Hold) awaitCount(ctx context.Context, e Entry, r *round) error {
 		if r.shared == h.d.state.Want.Shared {
 			rounds++
 		}
-		if cut != nil || rounds == 2 || h.d.count == nil || h.cause != nil {
+		if cut != nil || rounds == 2 || h.d.count == nil {
 			return r.releasedLocked(cut)
 		}
 	}

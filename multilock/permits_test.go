@@ -230,6 +230,21 @@ func TestAClientThatFindsPermitsStopsListening(t *testing.T) {
 	})(t)
 }
 
+// A client that has to look from time to time goes on listening.
+func TestAClientThatLooksGoesOnListening(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		p := fx.stander(3)
+		defer fx.leaves(p)
+		for range 3 {
+			<-fx.m.lookAt(p.semaphore)
+			rest(lingers - time.Second)
+			check.Equal(t, fx.Master(0).Calls("UNSUBSCRIBE"), 0, "UNSUBSCRIBE calls soon after a look")
+		}
+		rest(2 * time.Second)
+		check.Equal(t, fx.Master(0).Calls("UNSUBSCRIBE"), 1, "UNSUBSCRIBE calls long after it")
+	})(t)
+}
+
 // A caller whose permit has ended before it came to take it asks for another one, and not in a hurry.
 func TestACallerThatLostItsOnlySlotAsksAnew(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {

@@ -332,22 +332,34 @@ func TestSuspendAfterTheClockWasSetBack(t *testing.T) {
 	})(t)
 }
 
-// The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded.
+// The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded, or before the hold
+// was to be renewed no more.
 func TestLossAfterAnOutageThatIsOver(t *testing.T) {
-	asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
-		req := watched("k")
-		hold := fx.lock(t, req)
-		time.Sleep(3 * time.Second)
-		fx.each((*redlocktest.Master).Kill)
-		time.Sleep(2 * time.Second)
-		check.AtLeast(t, len(fx.log.Lines("renewal failed")), 1, "renewals that failed")
-		fx.each((*redlocktest.Master).RestartWithData)
-		check.OK(t, fx.m.Clients.Ready(t.Context()))
-		time.Sleep(lease)
-		suspend(hold)
-		rest(suspendWatch)
-		e := req.Entry.(*entry)
-		e.wantEnded(t, poll.ErrLost)
-		check.NotErr(t, "the end, long after an outage,", errors.Join(e.told()...), poll.ErrNoQuorum)
-	})(t)
+	for name, end := range map[string]func(*testing.T, *fixture, *Hold, func(...*Hold)){
+		"renewed since": func(t *testing.T, fx *fixture, hold *Hold, suspend func(...*Hold)) {
+			fx.each((*redlocktest.Master).RestartWithData)
+			check.OK(t, fx.m.Clients.Ready(t.Context()))
+			time.Sleep(lease)
+			suspend(hold)
+		},
+		"renewed no more": func(_ *testing.T, _ *fixture, hold *Hold, _ func(...*Hold)) {
+			req := request("k")
+			hold.Rewish(entryOf(hold), &req)
+			time.Sleep(lease)
+		},
+	} {
+		t.Run(name, asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+			req := watched("k")
+			hold := fx.lock(t, req)
+			time.Sleep(3 * time.Second)
+			fx.each((*redlocktest.Master).Kill)
+			time.Sleep(2 * time.Second)
+			check.AtLeast(t, len(fx.log.Lines("renewal failed")), 1, "renewals that failed")
+			end(t, fx, hold, suspend)
+			rest(suspendWatch)
+			e := req.Entry.(*entry)
+			e.wantEnded(t, poll.ErrLost)
+			check.NotErr(t, "the end, after an outage,", errors.Join(e.told()...), poll.ErrNoQuorum)
+		}))
+	}
 }

@@ -67,6 +67,24 @@ func TestALookEstablishesNobody(t *testing.T) {
 	})
 }
 
+// TestOnlyWhatWasPublishedProlongsATerm: what masters answer to a look does not say that they have kept the terms.
+func TestOnlyWhatWasPublishedProlongsATerm(t *testing.T) {
+	for _, published := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			d, _ := directoryOf(t, redlocktest.Start(t, 3))
+			d.id.Record.Name, d.by = "test", "x"
+			check.OK(t, d.Admit(t.Context(), "lock", "k"))
+			time.Sleep(terms.Term(0) / 2)
+			to := d.receiver(d.ownTermsLocked(clock.Now()), clock.Now(), published)
+			for i := range d.All.Nodes {
+				to.Answer(i, script.Answer{Outcome: script.Done, Reply: []any{}})
+			}
+			time.Sleep(terms.Term(0) * 3 / 4)
+			check.Equal(t, d.Admitted(), published, "established beyond its term, by answers to what was published (%v)", published)
+		})
+	}
+}
+
 // TestAJoinPublishesNothingBesideOthers: a newcomer that finds other terms at a master publishes its own there only once it
 // knows that they fit.
 func TestAJoinPublishesNothingBesideOthers(t *testing.T) {
@@ -138,24 +156,57 @@ func TestAFirstLookIsAsPatientAsTheProcessIsAwake(t *testing.T) {
 	})
 }
 
-// TestALookElsewhereEstablishesNobodyAgain: a client whose term has ended gives its masters time to come back before it
-// is established again. The look for a lock at another set of its process gives them none.
-func TestALookElsewhereEstablishesNobodyAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var sets Sets
-		var all [2]*Directory
-		for i := range all {
-			all[i], _ = directoryOf(t, redlocktest.Start(t, 3))
-			all[i].sets, sets.all = &sets, append(sets.all, all[i])
-			all[i].id.Record.Name, all[i].by = "test", "x"
-		}
-		if err := all[1].Admit(t.Context(), "lock", "a"); err != nil || !all[1].Admitted() {
-			t.Fatalf("the other set: %v", err)
-		}
-		time.Sleep(time.Minute)
-		check.OK(t, all[0].Admit(t.Context(), "lock", "b"))
-		check.That(t, !all[1].Admitted(), "the look at its masters has established it again")
-	})
+// TestALookElsewhere: the look for a lock at one set of a process publishes the terms of a newcomer at its other sets as
+// well, and asks nobody where the process is established. It only looks where others were found to conflict, and where a
+// term has ended: such a client gives its masters time to come back before it is established again.
+func TestALookElsewhere(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		do    terms.Do // the next step at the other set
+		stand func(t *testing.T, d *Directory)
+		want  string
+	}{
+		{"a newcomer", terms.Join, func(*testing.T, *Directory) {}, "publishes"},
+		{"a newcomer beside others that fit", terms.Stay, func(*testing.T, *Directory) {}, "publishes"},
+		{"established", terms.Join, func(t *testing.T, d *Directory) {
+			check.OK(t, d.Admit(t.Context(), "lock", "a"))
+		}, "asks nobody"},
+		{"its term has ended", terms.Join, func(t *testing.T, d *Directory) {
+			check.OK(t, d.Admit(t.Context(), "lock", "a"))
+			time.Sleep(2 * time.Minute)
+		}, "looks"},
+		{"refused a moment ago", terms.Join, func(_ *testing.T, d *Directory) {
+			d.standing.Heard(&terms.Step{Of: 3, Told: 3, Now: clock.Now(), Refused: true, Pause: time.Second})
+		}, "looks"},
+		{"refused by the step before", terms.Ended, func(*testing.T, *Directory) {}, "looks"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sets Sets
+				var all [2]*Directory
+				var fleets [2]*redlocktest.Fleet
+				for i := range all {
+					fleets[i] = redlocktest.Start(t, 3)
+					all[i], _ = directoryOf(t, fleets[i])
+					all[i].sets, sets.all = &sets, append(sets.all, all[i])
+					all[i].id.Record.Name, all[i].by = "test", "x"
+				}
+				other := all[1]
+				tt.stand(t, other)
+				keys := len(fleets[1].Master(0).Keys())
+				l := &look{of: all[0]}
+				l.step(t.Context(), map[*Directory]terms.Do{all[0]: terms.Join, other: tt.do})
+				got := "asks nobody"
+				switch published := len(fleets[1].Master(0).Keys()) - keys; {
+				case published > 0:
+					got = "publishes"
+				case l.heard[other] != nil:
+					got = "looks"
+				}
+				check.Equal(t, got, tt.want, "at the other set, the look")
+			})
+		})
+	}
 }
 
 // What a cache keeps is bounded, however many clients it meets.
