@@ -466,13 +466,18 @@ func TestRedissonsChannelIsLeft(t *testing.T) {
 			fx.seat("8743c9c0-0795-4907-87fd-6c719a6b4586:17", time.Minute, 0, 1, 2)
 			before := fx.Master(1).Calls("SUBSCRIBE")
 			c := asked(fx.m)
-			defer c.giveUp()
 			check.Equal(t, fx.Master(1).Calls("SUBSCRIBE")-before, 1, "subscriptions")
 			time.Sleep(time.Second) // and several rounds
 			end(fx, c)
 			synctest.Wait()
 			check.Equal(t, fx.Master(1).Calls("SUBSCRIBE")-before, 1, "subscriptions in the end")
 			check.Equal(t, fx.Master(1).Calls("UNSUBSCRIBE"), 1, "subscriptions that were ended")
+			fx.m.watch("k") // as another caller would
+			synctest.Wait()
+			c.giveUp()
+			synctest.Wait()
+			check.Equal(t, fx.Master(1).Calls("UNSUBSCRIBE"), 1, "subscriptions that were ended, beside that of another")
+			fx.m.unwatch("k")
 		}))
 	}
 }

@@ -26,6 +26,19 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 	})(t)
 }
 
+// A caller that gives up while its client is cut off, and established no more, says what it waited for.
+func TestACallerThatIsCutOffSaysWhyItWaits(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Minute, 0, 1, 2)
+		c := begin(t, fx.introduced(t), patient("k"))
+		fx.each((*redlocktest.Master).Kill)
+		rest(5 * time.Second)
+		c.cancel()
+		c.wantError(t, "then", context.Canceled, poll.ErrNoQuorum)
+		check.NotErr(t, "Lock", c.err, poll.ErrTaken)
+	})(t)
+}
+
 // A try that asks several times, since votes are split, ends with its caller's context, and with the client. Its
 // error is made of the answers to its last round.
 func TestATryThatAsksAgainIsCutShort(t *testing.T) {

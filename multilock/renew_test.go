@@ -214,6 +214,10 @@ func TestABurstIsSpread(t *testing.T) {
 		for _, h := range fx.m.holds() {
 			check.AtLeast(t, h.Remaining(), lease/2, "what is left of %q", h.Name())
 		}
+		fx.m.watchdog.catchUp(lease) // all are due
+		poke(fx.m.watchdog.wake)
+		rest(5 * gap)
+		check.AtMost(t, fx.Master(0).Calls("EVALSHA")-last, 6, "script calls within five gaps, though all are due")
 	})(t)
 }
 
@@ -316,6 +320,24 @@ func TestSuspend(t *testing.T) {
 		unlock(t, goesOn)
 		fx.wantNothing(t, "then", fx.m)
 	})(t)
+}
+
+// Whoever gets the lock next ends the hold before, whose timer stood still.
+func TestTheNextHoldEndsTheOneBefore(t *testing.T) {
+	for name, req := range map[string]Request{"a try": request("k"), "one that waits": patient("k")} {
+		t.Run(name, asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+			var latest *Hold
+			first := request("k")
+			e := &entry{then: func() { latest = fx.m.latest("k") }}
+			first.Entry = e
+			suspend(fx.lock(t, first))
+			fx.each(func(m *redlocktest.Master) { m.Del("k") })
+			hold := fx.lock(t, req)
+			e.wantEnded(t, poll.ErrLost)
+			check.That(t, latest == hold, "when the first hold ends, the next is not the latest")
+			unlock(t, hold)
+		}))
+	}
 }
 
 // Where the time asleep is told by the wall clock, a clock that was set back hides no suspend that follows.

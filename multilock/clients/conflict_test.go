@@ -111,6 +111,19 @@ func TestAJoinPublishesNothingBesideOthers(t *testing.T) {
 	})
 }
 
+// TestWhoHasRetractedPublishesNoMore: what is taken back before the connections are closed stays so.
+func TestWhoHasRetractedPublishesNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		d, _ := directoryOf(t, fleet)
+		d.Introduce(Identity{Record: script.Record{Name: "test"}, Lease: time.Minute}, Part{Of: new(Sets)})
+		check.OK(t, d.Admit(t.Context(), "lock", "k"))
+		d.Retract()
+		time.Sleep(20 * time.Second) // a beat
+		check.Equal(t, len(fleet.Master(0).Keys()), 0, "keys at a master")
+	})
+}
+
 // TestALookThatCloseOvertakesLeavesNothing: what was heard before Close, and is taken in after it, publishes no record.
 func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
