@@ -31,7 +31,7 @@ type driver struct {
 	hold  *Hold // that its caller has, or the last one had; nil before the first
 
 	ballot  poll.Ballot   // the last answer of each master that was asked for the lock
-	raise   *round        // of the fencing counter, nil before the first
+	raise   *round        // of the fencing counter, the last one; nil before the first
 	count   *round        // that sets the hold count, nil if none is under way
 	renewal renewal       // the watchdog's
 	trace   *attemptTrace // nil: it is not traced
@@ -175,7 +175,7 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 		}
 	}
 	if out.NewOwner {
-		d.owner, d.raise = d.newOwnerLocked(), nil
+		d.owner = d.newOwnerLocked()
 	}
 	end := message{}
 	if before == attempt.Held && d.state.State != attempt.Held && d.hold != nil {

@@ -72,14 +72,14 @@ func (m *Masters) unkeep(d *driver) {
 	m.tidyLocked(d.key)
 }
 
-// recall gives back what is kept at the masters in at. They may have forgotten it, or cannot say that it is
-// wanted. Once the client is closed, Close does.
-func (m *Masters) recall(at Set) {
+// recall gives back what is kept. The masters may have forgotten it, or cannot say that it is wanted. Once the client is
+// closed, Close does.
+func (m *Masters) recall() {
 	if m.All.Begin() {
 		defer m.All.End()
 		for _, d := range m.owners.all() {
 			d.mu.Lock()
-			if d.state.State == attempt.Kept && d.state.Claimed()&at != 0 {
+			if d.state.State == attempt.Kept {
 				d.stepLocked(&attempt.Event{Kind: attempt.End})
 			}
 			d.mu.Unlock()

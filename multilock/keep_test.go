@@ -263,7 +263,7 @@ func TestKeepsOneOfAName(t *testing.T) {
 		second, _ := d.take(&req, nil)
 		check.Err(t, "Unlock of what no master has", second.Unlock(t.Context(), entryOf(second)), poll.ErrLost)
 		fx.wantKept(t, first)
-		fx.m.recall(fx.m.All.Set())
+		fx.m.recall()
 		fx.wantNothing(t, "then", fx.m)
 	})(t)
 }
@@ -335,7 +335,7 @@ func TestKeptIsForgotten(t *testing.T) {
 			req := request("k")
 			req.Lease = 2 * lease
 			unlock(t, fx.lock(t, req))
-			fx.m.recall(fx.m.All.Set())
+			fx.m.recall()
 		},
 	} {
 		t.Run(name, keeping(func(t *testing.T, fx *fixture) {
@@ -378,7 +378,7 @@ func TestKeepsSoMany(t *testing.T) {
 			fx.m.mu.Lock()
 			fx.m.parked -= parked
 			fx.m.mu.Unlock()
-			fx.m.recall(fx.m.All.Set())
+			fx.m.recall()
 			fx.wantNothing(t, "then", fx.m)
 		}
 	})(t)

@@ -166,7 +166,7 @@ func (m *Masters) wakeHolds() {
 	for _, d := range m.owners.all() {
 		d.wake()
 	}
-	m.recall(m.All.Set())
+	m.recall()
 }
 
 // Doubted implements [node.Observer]. A hold that master i may have voted for is renewed at once, and is lost if a majority

@@ -54,7 +54,7 @@ func (d *driver) reasonLocked(cut error) *poll.MajorityError {
 			return d.lostLocked(&d.ballot, poll.ErrNoQuorum, cut, d.late())
 		}
 	}
-	if d.raise != nil && (s.State == attempt.Settling && !s.Want.Wait || s.Why == attempt.NoToken) {
+	if s.State == attempt.Settling && !s.Want.Wait || s.Why == attempt.NoToken {
 		return d.lostLocked(&d.raise.ballot, poll.ErrNoQuorum, cut, errTokens)
 	}
 	if granted, _, _ := d.ballot.Tally(); d.m.All.Majority(granted) && d.tooShort() {

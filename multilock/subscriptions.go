@@ -118,7 +118,7 @@ func (m *Masters) Subscribed(i int, on bool) {
 		delay = m.conf.Settle
 	}
 	if !m.canBeTold() {
-		m.recall(m.All.Set())
+		m.recall()
 	}
 	for _, d := range m.owners.all() {
 		d.step(&attempt.Event{Kind: attempt.Hint, Delay: delay})
