@@ -291,6 +291,8 @@ func TestObserver(t *testing.T) {
 		m.Restart()
 		waitUntil(t, 5*heartbeat, n.isUp)
 		o.want(t, "after an outage", "steady", "doubted")
+		reconnect(t, m, n)
+		o.want(t, "after another reconnect")
 		promote(m)
 		time.Sleep(5 * heartbeat)
 		o.want(t, "after a promotion", "doubted")

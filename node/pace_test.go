@@ -22,12 +22,14 @@ import (
 
 // How much a master is sent, and how often it is dialed.
 
-// The late answers to a burst halve the window once: they all tell of the window before.
+// The late answers to a burst halve the window once: they all tell of the window before. It never closes.
 func TestABurstHalvesTheWindowOnce(t *testing.T) {
 	begin := clock.Now()
 	at := func(s int) clock.Instant { return begin.Add(time.Duration(s) * time.Second) }
 	p := pace{window: 64}
-	for _, tt := range []struct{ sent, answered, window int }{{0, 1, 32}, {0, 1, 32}, {1, 2, 32}, {2, 3, 16}, {2, 4, 16}, {4, 5, 8}} {
+	for _, tt := range []struct{ sent, answered, window int }{
+		{0, 1, 32}, {0, 1, 32}, {1, 2, 32}, {2, 3, 16}, {2, 4, 16}, {4, 5, 8}, {6, 7, 4}, {8, 9, 2}, {10, 11, 1}, {12, 13, 1},
+	} {
 		if p.answered(at(tt.sent), at(tt.answered), true, true); p.window != tt.window {
 			t.Fatalf("after a late answer at %d s to what was sent at %d s: window %d, want %d", tt.answered, tt.sent, p.window, tt.window)
 		}
