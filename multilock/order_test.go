@@ -95,6 +95,23 @@ func (fx *fixture) gates(t *testing.T) (*Masters, []*gate) {
 	return m, gates
 }
 
+// Who waits until all of a driver is sent goes on when a renewal of several holds, which had reserved its outbox, is sent.
+func TestAReservedOutboxHoldsUpNobodyForLong(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		hold.d.reserve()
+		drained := during(func() error {
+			hold.d.drain()
+			return nil
+		})
+		check.Equal(t, len(drained), 0, "who waits, while it is reserved, and goes on")
+		hold.d.resume()
+		synctest.Wait()
+		check.Equal(t, len(drained), 1, "who waits, and goes on then")
+		unlock(t, hold)
+	})(t)
+}
+
 // The commands of a contest leave in the order of its steps, whoever makes them: a release never overtakes
 // the round that it takes back, or something would be left.
 func TestReleaseComesAfterTheRound(t *testing.T) {

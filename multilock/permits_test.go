@@ -163,6 +163,8 @@ func TestAHintOutlivesItsCaller(t *testing.T) {
 		all[1].drivers = nil
 		s.hintLocked(1)
 		check.Equal(t, all[0].hint, 1, "the hint of the caller that has waited the longest")
+		s.hintLocked(1)
+		check.That(t, all[1].hint < 0, "a caller is to go where another one goes")
 		fx.m.delist(all[0])
 		check.That(t, all[1].hint == 1 && len(all[1].told) == 1, "the hint of the other is %d, and it is woken %d times; want 1 and once", all[1].hint, len(all[1].told))
 		fx.m.delist(all[1])

@@ -166,6 +166,8 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 			_, err = conn.Do("SET", "k", "v")
 			if tt.want != "" {
 				check.That(t, contains(err, tt.want) && !contains(err, "s/e"), "SET: got %v, want an error with %s", err, tt.want)
+				const missing = "without a password"
+				check.Equal(t, contains(err, missing), strings.Contains(tt.want, missing), "whether the error calls the password missing: %v", err)
 				return
 			}
 			check.OK(t, err, "SET")
