@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
@@ -54,6 +55,12 @@ func TestJoin(t *testing.T) {
 		{"the first is lost", func(a, b *Hold) { lose(a) }, gone, false, false},
 		{"the second is lost", func(a, b *Hold) { lose(b) }, gone, false, false},
 		{"validity ends", func(a, b *Hold) { time.Sleep(lease) }, poll.ErrLost, false, false},
+		{"that of the second ends first", func(a, b *Hold) {
+			b.d.mu.Lock()
+			b.d.state.Until = clock.Now()
+			b.d.mu.Unlock()
+			check.Err(t, "Check of the second", b.Check(), poll.ErrLost)
+		}, poll.ErrLost, false, false},
 		{"the second is unlocked", func(a, b *Hold) { unlock(t, b) }, nil, false, false},
 		{"another second", func(a, b *Hold) { unlock(t, b) }, nil, false, true},
 	} {

@@ -117,6 +117,25 @@ func TestFloodOfForgedHandOffs(t *testing.T) {
 	})(t)
 }
 
+// How long an owner has kept callers from a lock counts from when it was named first, and not from when another was: one
+// that has the lock for a moment is not looked up.
+func TestABlockerCountsFromWhenItWasNamed(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		m := fx.introduced(t)
+		m.mu.Lock()
+		m.nameLocked("k")
+		m.mu.Unlock()
+		for _, owner := range []string{"y", "y", "z", "z"} {
+			m.blockedBy("k", id(owner))
+			rest(60 * time.Millisecond)
+		}
+		check.Equal(t, fx.Master(0).Calls("GETRANGE"), 0, "clients that were looked up")
+		m.blockedBy("k", id("z"))
+		synctest.Wait()
+		check.Equal(t, fx.Master(0).Calls("GETRANGE"), 1, "clients that were looked up in the end")
+	})(t)
+}
+
 // What somebody wants before its owner knows that it has it is not kept: the masters have granted it by then.
 func TestWantedBeforeItIsHeld(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {

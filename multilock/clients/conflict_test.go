@@ -2,6 +2,7 @@ package clients
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -220,6 +221,33 @@ func TestALookElsewhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestList: of each client, a list has the record that was published last, at whichever master. It ends with its context.
+func TestList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, _ := directoryOf(t, redlocktest.Start(t, 3))
+		for i, at := range []int64{2000, 3000, 1000} {
+			record := script.Record{Name: "other", At: at}
+			d.All.Tell(i, record.Publish("x"))
+		}
+		list, err := d.List(t.Context())
+		check.That(t, err == nil && len(list) == 1 && list[0].Masters == 3 && list[0].Record.At == 3000, "List = %+v, %v; want one record of 3 masters, of 3 s", list, err)
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err = d.List(over)
+		check.Err(t, "List under a context that has ended", err, context.Canceled)
+	})
+}
+
+// TestARecordGrowsOlder: how long ago a client was seen counts on while its record is kept.
+func TestARecordGrowsOlder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c cache
+		put(&c.clients, "x", known{terms.ClientInfo{Seen: time.Second}, clock.Now()})
+		time.Sleep(time.Second)
+		check.Equal(t, c.client("x").Seen, 2*time.Second, "how long ago it was seen, a second later")
+	})
 }
 
 // What a cache keeps is bounded, however many clients it meets.
