@@ -413,8 +413,8 @@ var routes = [...][2]string{{"a b", ""}, {"a b", "d b c"}, {"a b", ""}, {"a b", 
 func (s *sim) rollOut(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(s.seed, 0))}
 	s.t, s.start = t, time.Now()
-	s.times = times{timeout: nodeTimeout, lease: 3 * time.Second, long: 300 * time.Millisecond, guard: -1, waits: 30 * time.Second, think: 20 * time.Millisecond}
-	s.calls = []history.Do{history.TryLock, history.LockFor, history.Lock, history.Lock, history.RLock, history.TryRLock, history.LockAll}
+	s.times = times{timeout: nodeTimeout, lease: 3 * time.Second, guard: -1, waits: 30 * time.Second, think: 10 * time.Millisecond}
+	s.calls, s.each = []history.Do{history.TryLock, history.LockFor, history.Lock, history.RLock, history.TryRLock, history.LockAll}, 2
 	f := startFleets(t, "a", "b", "c", "d")
 	for _, id := range []string{"a", "b", "c", "d"} {
 		skew := time.Duration(d.IntN(3)-1) * d.upTo(time.Minute)
@@ -440,18 +440,16 @@ func (s *sim) rollOut(t *testing.T) {
 				s.mu.Lock()
 				s.clients = append(s.clients, c)
 				s.mu.Unlock()
-				s.add(history.Event{What: history.Started, Who: c.who})
+				s.own.Add(history.Event{What: history.Started, Who: c.who})
 				c.Client = f.open(t, redlock.Config{Lease: s.lease}, route[0], route[1])
+				s.employ(c, own.Uint64(), 0)
 				work := func(until func()) {
-					var over atomic.Bool
 					var callers sync.WaitGroup
-					for range 2 {
-						caller := &caller{sim: s, c: c, dice: own.fork(), over: over.Load}
-						callers.Go(caller.run)
-					}
+					ending := make(chan struct{})
+					callers.Go(func() { c.callers.Serve(context.Background(), ending) })
 					until()
 					time.Sleep(own.upTo(100 * time.Millisecond))
-					over.Store(true)
+					close(ending)
 					callers.Wait()
 				}
 				work(func() { // beside processes of the rollout before
@@ -460,17 +458,17 @@ func (s *sim) rollOut(t *testing.T) {
 				})
 				time.Sleep(known)
 				work(func() {}) // beside processes of the next rollout
-				expect(t, "Close", c.Close())
-				s.tell(c, history.Event{What: history.Audited}) // a bubble has no goroutines that are left
-				s.tell(c, history.Event{What: history.Exited})
+				s.leave(c)
 			}
 		})
 	}
 	s.troubles.Wait()
 	s.callers.Wait()
 	held := 0
-	for _, c := range s.clients {
-		held += c.holds
+	for _, e := range s.history(t).Events {
+		if e.What == history.Granted {
+			held++
+		}
 	}
 	check.AtLeast(t, held, processes*len(routes), "holds in all: else the test shows nothing")
 	for _, name := range s.names {

@@ -2,11 +2,9 @@ package redlock_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +62,7 @@ type sim struct {
 	noise
 
 	names    []string     // of the locks
-	calls    []history.Do // that callers choose from
+	calls    []history.Do // that callers choose from; nil: all
 	each     int          // how many callers a client has
 	clients  []*simClient
 	callers  sync.WaitGroup
@@ -90,7 +88,7 @@ type times struct {
 	long    time.Duration // longer than most holds, and than what is wrong with a master lasts
 	end     time.Duration // of the faults
 	waits   time.Duration // how long callers wait for a lock at most
-	think   time.Duration // how long callers are idle at most, and twice as long as most of their work takes
+	think   time.Duration // how long callers are idle on average
 	guard   time.Duration // -1: off
 }
 
@@ -100,7 +98,7 @@ const recovery = 30 * time.Second
 // drawTimes draws near masters in three seeds of four, and else some that are up to 600 ms away; and leases of minutes,
 // which end after everything else, in one of eight.
 func drawTimes(d dice, g regime) times {
-	t := times{guard: -1, think: 200 * time.Millisecond}
+	t := times{guard: -1, think: 100 * time.Millisecond}
 	if d.oneIn(4) {
 		t.trip = d.upTo(600 * time.Millisecond)
 	}
@@ -133,23 +131,21 @@ func (d dice) oneIn(n int) bool { return d.IntN(n) == 0 }
 // fork returns dice for another goroutine.
 func (d dice) fork() dice { return dice{rand.New(rand.NewPCG(d.Uint64(), 0))} }
 
-// semaphore is the name of the semaphore. A client counts two permits, or three.
-const semaphore = "gpu"
+const simSlot = "redlock_slot:{" + workload.Semaphore + "}:"
 
-// simSlots are the locks that are its slots.
-var simSlots = []string{"redlock_slot:{gpu}:0", "redlock_slot:{gpu}:1", "redlock_slot:{gpu}:2"}
+// simSlots are the locks that are the slots of the semaphore, of which a client counts two, or three.
+var simSlots = []string{simSlot + "0", simSlot + "1", simSlot + "2"}
 
 // simClient is a client of a seed, with a wire of its own to each master.
 type simClient struct {
 	who string
 	*redlock.Client
-	permits int // that it counts
+	callers *workload.Process
 	wires   []*redlocktest.Wire
 	trace   *recorder // nil: none
 
-	// Guarded by sim.mu.
-	gone         bool // it was killed: nobody hears of it any more
-	calls, holds int
+	stop context.CancelFunc // ends its callers
+	gone bool               // it was killed: nobody hears of it any more; guarded by sim.mu
 }
 
 func (s *sim) run(t *testing.T) {
@@ -160,7 +156,7 @@ func (s *sim) run(t *testing.T) {
 	s.noise.dice = d.fork()
 	s.skews = make(map[*redlocktest.Master]time.Duration)
 	s.fleet = redlocktest.Start(t, []int{1, 3, 3, 3, 3, 3, 3, 5}[d.IntN(8)])
-	s.names, s.calls, s.each = []string{"a", "a", "b"}, drawCalls(d.fork()), 1+d.IntN(3)
+	s.names, s.calls, s.each = []string{"a", "b"}, drawCalls(d.fork()), 1+d.IntN(3)
 	s.begin(fmt.Sprintf("go test ./redlock -run TestSim/seed=%d$ -sim-first %d -sim 1 -count 20", s.seed, s.seed))
 	for _, m := range s.fleet.Masters() {
 		m.Delay(s.trip / 2)
@@ -173,14 +169,14 @@ func (s *sim) run(t *testing.T) {
 	go s.calm(over)
 	s.troubles.Go(func() { s.disturb(d.fork()) })
 	s.troubles.Wait()
-	s.add(history.Event{What: history.Over})
+	s.own.Add(history.Event{What: history.Over})
 	s.over = time.Now()
 	s.callers.Wait()
 	s.settle()
 }
 
 // join starts a client and its callers.
-func (s *sim) join(d dice, who string, i int) *simClient {
+func (s *sim) join(d dice, who string, i int) {
 	c := &simClient{who: who}
 	cfg := redlock.Config{Lease: s.lease, NodeTimeout: s.timeout, RestartGuard: s.guard}
 	for _, m := range s.fleet.Masters() {
@@ -201,17 +197,26 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 		c.trace = new(recorder)
 		cfg.Trace = c.trace.trace()
 	}
-	s.add(history.Event{What: history.Started, Who: who, Keep: cfg.Keep})
+	s.own.Add(history.Event{What: history.Started, Who: who, Keep: cfg.Keep})
 	c.Client = open(s.t, s.fleet, cfg)
-	c.permits = 2 + i%2
 	s.mu.Lock()
 	s.clients = append(s.clients, c)
 	s.mu.Unlock()
-	for range s.each {
-		caller := &caller{sim: s, c: c, dice: d.fork(), over: func() bool { return time.Since(s.start) >= s.end }}
-		s.callers.Go(caller.run)
-	}
-	return c
+	s.employ(c, d.Uint64(), 2+i%2)
+	ending, stop := context.WithTimeout(context.Background(), s.end-s.now())
+	c.stop = stop
+	s.callers.Go(func() {
+		defer stop()
+		c.callers.Serve(context.Background(), ending.Done())
+	})
+}
+
+// employ gives a client its callers.
+func (s *sim) employ(c *simClient, seed uint64, permits int) {
+	c.callers = workload.New(workload.Config{
+		Who: c.who, Seed: seed, Lease: s.lease, MaxLease: s.lease,
+		Callers: s.each, Think: s.think, Waits: s.waits, Stays: 40, Names: s.names, Permits: permits, Only: s.calls,
+	}, workload.Of(c.Client, s.lease), history.NewRecorder(mouth{s, c}, c.who, s.now))
 }
 
 // calm checks, until over is closed, that no master is asked too often: a client that wakes itself, or asks again without
@@ -260,38 +265,34 @@ func (s *sim) settle() {
 		}
 	}
 	for _, c := range s.clients {
-		if err := c.Close(); err != nil && !c.gone {
-			s.t.Errorf("Close of %s = %v", c.who, err)
-		}
-		s.tell(c, history.Event{What: history.Audited}) // a bubble has no goroutines that are left
-		s.tell(c, history.Event{What: history.Exited})
+		s.leave(c)
 		if c.trace != nil {
 			c.trace.expectSound(s.t)
 		}
 	}
 	synctest.Wait()
 	for _, m := range s.fleet.Masters() {
-		s.add(history.Event{What: history.Audited, Who: m.Name(), Left: s.left(m)})
+		s.own.Add(history.Event{What: history.Audited, Who: m.Name(), Left: s.left(m)})
 	}
+}
+
+// leave closes a client, unless it was killed.
+func (s *sim) leave(c *simClient) {
+	if c.gone {
+		return
+	}
+	expect(s.t, "Close of "+c.who, c.callers.Close())
+	s.own.Add(history.Event{What: history.Audited, Who: c.who}) // a bubble has no goroutines that are left
+	s.own.Add(history.Event{What: history.Exited, Who: c.who})
 }
 
 // last checks that c gets each kind of hold at once.
 func (s *sim) last(c *simClient) {
 	// A round trip, one more for a master that lacks the script, and some for the token: twice, for an idle client that
 	// finds out only now that a master was a replica.
-	patience := 2 * (s.timeout + 6*s.trip)
-	caller := &caller{sim: s, c: c}
 	for _, do := range []history.Do{history.Lock, history.RLock, history.Acquire} {
-		names := []string{"a"}
-		if do == history.Acquire {
-			names[0] = semaphore
-		}
-		held, err := caller.take(do, names, patience)
-		if err != nil {
-			s.t.Errorf("%s of %s when all is well = %v", do, c.who, err)
-			continue
-		}
-		expect(s.t, "Unlock when all is well", caller.unlock(held[0], time.Minute))
+		ctx := within(s.t, context.Background(), 2*(s.timeout+6*s.trip))
+		expect(s.t, fmt.Sprintf("%s of %s when all is well", do, c.who), c.callers.LineUp(ctx, do))
 	}
 }
 
@@ -323,158 +324,15 @@ func (s *sim) left(m *redlocktest.Master) (list []string) {
 	return list
 }
 
-// caller is a goroutine that locks and unlocks until the faults are over.
-type caller struct {
-	*sim
-	c *simClient
-	dice
-	over func() bool
-}
-
-// simHeld is a hold as the history has it.
-type simHeld struct {
-	*redlock.Hold
-	number int
-	over   bool // it was given back; guarded by sim.mu
-}
-
 // drawCalls draws all kinds of calls or, in a third of the seeds, one to three kinds, which then happen often.
 func drawCalls(d dice) []history.Do {
+	if !d.oneIn(3) {
+		return nil
+	}
 	all := []history.Do{
-		history.TryLock, history.LockFor, history.Lock, history.Lock, history.Lock, history.RLock, history.RLock,
-		history.TryRLock, history.Acquire, history.Acquire, history.TryAcquire, history.LockAll,
+		history.Lock, history.TryLock, history.LockFor, history.RLock, history.TryRLock, history.LockAll,
+		history.Acquire, history.TryAcquire,
 	}
-	if d.oneIn(3) {
-		d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		all = all[:1+d.IntN(3)]
-	}
-	return all
-}
-
-func (c *caller) run() {
-	for !c.over() && !c.vanished(c.c) {
-		time.Sleep(c.upTo(c.think))
-		do := c.calls[c.IntN(len(c.calls))]
-		names := []string{c.names[c.IntN(len(c.names))]}
-		switch do {
-		case history.Acquire, history.TryAcquire:
-			names[0] = semaphore
-		case history.LockAll:
-			names = []string{c.names[0], c.names[len(c.names)-1]}
-		}
-		wait := c.upTo(c.waits)
-		if c.oneIn(8) && do.Waits() && c.end > 0 {
-			wait = 0 // for as long as it takes: faults end
-		}
-		all, err := c.take(do, names, wait)
-		if err != nil {
-			continue
-		}
-		for _, hold := range all {
-			c.use(hold)
-		}
-		for _, hold := range all {
-			c.alive(c.c, hold)
-			_ = c.unlock(hold, c.upTo(2*c.timeout)+1)
-		}
-	}
-}
-
-// take asks for names, for up to wait, or without a deadline if that is 0.
-func (c *caller) take(do history.Do, names []string, wait time.Duration) (all []*simHeld, err error) {
-	err = c.within(context.Background(), wait, history.Event{Do: do, Names: names}, func(ctx context.Context, call int) error {
-		holds, _, err := workload.Ask(ctx, c.c.Client, do, names, c.long/2, c.c.permits)
-		for _, hold := range holds {
-			all = append(all, c.granted(c.c, call, hold))
-		}
-		return err
-	})
-	c.expectKind(do, err, redlock.ErrTaken, redlock.ErrNoQuorum, context.DeadlineExceeded)
-	return all, err
-}
-
-// use works under a hold, and enters it again, extends it, or becomes a reader.
-func (c *caller) use(h *simHeld) {
-	c.work(h)
-	switch way := c.IntN(5); {
-	case way == 0 && h.Name() != semaphore:
-		c.enter(h)
-		c.work(h) // one level is left
-	case way == 1 && h.Name() != semaphore && !h.Shared():
-		_ = c.bounded(h, history.Downgrade, 2*c.timeout, h.Downgrade)
-		c.work(h)
-	case way == 2:
-		_ = c.bounded(h, history.Extend, 2*c.timeout, func(ctx context.Context) error { return h.Extend(ctx, c.lease) })
-	}
-}
-
-// work writes under a hold, and keeps it for a while: mostly a short one, sometimes longer than a lease.
-func (c *caller) work(h *simHeld) {
-	c.write(c, h)
-	most := c.think / 2
-	if c.oneIn(4) {
-		most = c.long * 3 / 2
-	}
-	select {
-	case <-time.After(c.upTo(most)):
-	case <-h.Context().Done():
-	}
-	if c.oneIn(2) {
-		c.write(c, h)
-	}
-}
-
-// enter enters a hold again, and leaves it.
-func (c *caller) enter(h *simHeld) {
-	inner := &simHeld{number: h.number}
-	e := history.Event{Do: history.Enter, Hold: h.number, Names: []string{h.Name()}}
-	err := c.within(h.Context(), 200*time.Millisecond, e, func(ctx context.Context, _ int) (err error) {
-		inner.Hold, err = h.Enter(ctx)
-		return err
-	})
-	if err == nil {
-		c.work(inner)
-		_ = c.bounded(h, history.Leave, 2*c.timeout, inner.Unlock)
-	}
-}
-
-// unlock gives a hold back.
-func (c *caller) unlock(h *simHeld, bound time.Duration) error {
-	c.mu.Lock()
-	h.over = true
-	c.mu.Unlock()
-	err := c.bounded(h, history.Unlock, bound, h.Unlock)
-	c.expectKind(history.Unlock, err, redlock.ErrLost, redlock.ErrNoQuorum, redlock.ErrNotAwaited)
-	check.That(c.t, h.Context().Err() != nil, "the context of %s goes on after Unlock", h.Owner())
-	return err
-}
-
-// expectKind checks that a call returned nil, or an error of one of the kinds that are documented.
-func (c *caller) expectKind(do history.Do, err error, kinds ...error) {
-	documented := slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
-	if err != nil && !documented && !c.looksOld(err) && !c.vanished(c.c) {
-		c.t.Errorf("%v: %s of %s = %v: an error of no kind that is documented", time.Since(c.start), do, c.c.who, err)
-	}
-}
-
-// bounded is within for a call that is about a hold.
-func (c *caller) bounded(h *simHeld, do history.Do, bound time.Duration, f func(context.Context) error) error {
-	e := history.Event{Do: do, Hold: h.number, Names: []string{h.Name()}}
-	return c.within(context.Background(), bound, e, func(ctx context.Context, _ int) error { return f(ctx) })
-}
-
-// within records a call of f, whose context ends after bound, unless that is 0. The call must return by then.
-func (c *caller) within(ctx context.Context, bound time.Duration, e history.Event, f func(ctx context.Context, call int) error) error {
-	begin := time.Now()
-	if bound > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, bound)
-		defer cancel()
-		e.Deadline = begin.Sub(c.start) + bound
-	}
-	err := c.call(c.c, e, func(call int) error { return f(ctx, call) })
-	if took := time.Since(begin); bound > 0 && took > bound+time.Millisecond {
-		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), e.Do, c.c.who, took, bound)
-	}
-	return err
+	d.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:1+d.IntN(3)]
 }

@@ -212,7 +212,7 @@ func (f *faults) strike(kind simFault, id int) {
 	for _, m := range masters {
 		e.On = append(e.On, m.Name())
 	}
-	f.add(e)
+	f.own.Add(e)
 	mended := history.Event{What: history.Mended, ID: id, Forgets: kind.forgets == history.Mending}
 	mend := func(one func()) {
 		mended.From = cmp.Or(mended.From, time.Since(f.start))
@@ -238,7 +238,7 @@ func (f *faults) strike(kind simFault, id int) {
 	for _, one := range mends {
 		mend(one)
 	}
-	f.add(mended)
+	f.own.Add(mended)
 }
 
 // vanish kills a client, as SIGKILL does: what it has sent arrives, and no more. Another one takes its place.
@@ -247,18 +247,17 @@ func (s *sim) vanish(d dice, id int) {
 	c := s.clients[d.IntN(len(s.clients))]
 	again := c.gone
 	c.gone = true
-	if !again {
-		s.addLocked(history.Event{What: history.Fault, ID: id, Fault: "client-kill-9", On: []string{c.who}})
-		s.addLocked(history.Event{What: history.Killed, Who: c.who})
-		s.addLocked(history.Event{What: history.Mended, ID: id})
-	}
 	s.mu.Unlock()
 	if again {
 		return
 	}
+	s.own.Add(history.Event{What: history.Fault, ID: id, Fault: "client-kill-9", On: []string{c.who}})
+	s.own.Add(history.Event{What: history.Killed, Who: c.who})
+	s.own.Add(history.Event{What: history.Mended, ID: id})
 	for _, w := range c.wires {
 		w.Cut(true, true)
 	}
+	c.stop()
 	s.callers.Go(func() { c.Close() }) // so that its callers end
 	s.join(d.fork(), fmt.Sprintf("%s.%d", c.who, id), d.IntN(2))
 }

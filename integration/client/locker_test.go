@@ -21,12 +21,12 @@ import (
 const lease = time.Second
 
 // newLocker returns a locker with masters in memory.
-func newLocker(t *testing.T) (*locker, *redlocktest.Fleet) {
+func newLocker(t *testing.T) (workload.Locker, *redlocktest.Fleet) {
 	fleet := redlocktest.Start(t, 3)
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools(), Lease: lease})
 	check.OK(t, err)
 	t.Cleanup(func() { _ = client.Close() })
-	return &locker{Client: client, lease: lease}, fleet
+	return workload.Of(client, lease), fleet
 }
 
 // TestEnter: the same hold, or another, where the first was lost.
@@ -77,11 +77,11 @@ func TestQueue(t *testing.T) {
 				client, err := redlock.New(redlock.Config{
 					Pools: fleet.Pools(), Lease: lease, RestartGuard: redlock.GuardOff, Trace: traceQueue(cfg.Tell),
 				})
-				return &locker{client, lease}, err
+				return workload.Of(client, lease), err
 			}
 			in, input := io.Pipe()
 			running.Go(func() {
-				cfg := workload.Config{Who: who, Seed: uint64(i), Lease: lease, MaxLease: lease, Callers: 4, Think: lease / 2}
+				cfg := workload.Config{Who: who, Seed: uint64(i), Lease: lease, MaxLease: lease, Callers: 4, Think: lease / 2, Waits: 5 * lease, Stays: 8, Names: []string{"rw", "a", "b", "c"}, Permits: 2}
 				if err := workload.Run(cfg, open, history.NewRecorder(&outs[i], who, now), in); err != nil {
 					t.Error(err)
 				}

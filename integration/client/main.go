@@ -3,10 +3,7 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"log/slog"
-	"time"
 
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/history"
@@ -15,12 +12,6 @@ import (
 )
 
 func main() { workload.Main(open) }
-
-// locker is package redlock as a library on trial.
-type locker struct {
-	*redlock.Client
-	lease time.Duration
-}
 
 func open(cfg workload.Config) (workload.Locker, error) {
 	client, err := redlock.New(redlock.Config{
@@ -34,52 +25,7 @@ func open(cfg workload.Config) (workload.Locker, error) {
 		Logger:       slog.New(slog.DiscardHandler),
 		Trace:        traceQueue(cfg.Tell),
 	})
-	return &locker{client, cfg.Lease}, err
-}
-
-// Ask makes a call of package redlock.
-func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
-	holds []workload.Hold, unlockAll func(context.Context) error, err error,
-) {
-	all, unlockAll, err := workload.Ask(ctx, l.Client, do, names, lease, permits)
-	for _, h := range all {
-		slot := 0
-		if do == history.Acquire || do == history.TryAcquire {
-			slot = h.Slot() + 1
-		}
-		holds = append(holds, &hold{h, l, slot})
-	}
-	return holds, unlockAll, err
-}
-
-// hold is a lock, or a permit.
-type hold struct {
-	*redlock.Hold
-	locker *locker
-	slot   int // of a permit, from 1
-}
-
-func (h *hold) Slot() int { return h.slot }
-
-func (h *hold) Extend(ctx context.Context) error { return h.Hold.Extend(ctx, h.locker.lease) }
-
-// Enter locks the name again, which the owner of a tree may, and enters the hold otherwise.
-func (h *hold) Enter(ctx context.Context, shared bool) (workload.Hold, bool, error) {
-	do := history.Lock
-	if shared {
-		do = history.RLock
-	}
-	switch again, _, err := h.locker.Ask(ctx, do, []string{h.Name()}, 0, 0); {
-	case err == nil:
-		return again[0], again[0].(*hold).Owner() == h.Owner(), nil
-	case !errors.Is(err, redlock.ErrHeld) || errors.Is(err, redlock.ErrUpgrade):
-		return nil, false, err
-	}
-	again, err := h.Hold.Enter(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	return &hold{again, h.locker, 0}, true, nil
+	return workload.Of(client, cfg.Lease), err
 }
 
 // place is where a call that waits stands in the queue of the masters.

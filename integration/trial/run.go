@@ -122,7 +122,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		c.cfg = workload.Config{
 			Seed: cfg.Seed<<8 + uint64(n), Began: began,
 			Lease: lease, MaxLease: lease, Guard: lease, NodeTimeout: lease / 10,
-			Callers: callers, Think: think,
+			Callers: callers, Think: think, Waits: 5 * time.Second, Stays: 8, Names: []string{"rw", "a", "b", "c"}, Permits: 2,
 		}
 		if n%2 == 1 {
 			c.cfg.Keep = lease / 3

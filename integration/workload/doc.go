@@ -1,8 +1,8 @@
-// Package workload is what the client processes of a trial do: they take locks and permits in every way
-// there is, and record all of it.
+// Package workload is what the client processes of a trial do, and the clients of redlock's simulation: they take locks
+// and permits in every way there is, and record all of it.
 //
-// [Main] is the main function of such a process. A [Locker] stands between it and package redlock, so that its tests
-// have a library that breaks its promises.
+// [Main] is the main function of such a process, and a [Process] is its callers. A [Locker] stands between them and
+// package redlock, so that the tests have a library that breaks its promises.
 //
 // Each caller is a goroutine that thinks, makes a visit, and thinks again, all drawn from the process's
 // seed. A visit takes a lock, writes to what it protects, stays a while, and unlocks.

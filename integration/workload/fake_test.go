@@ -90,7 +90,7 @@ func maybe(f func() error) error {
 
 // fixture is a process with a fake library, in a synctest bubble, and what it has recorded.
 type fixture struct {
-	*process
+	*Process
 	t      *testing.T
 	out    check.Output // where events go
 	ending chan struct{}
@@ -100,15 +100,15 @@ func newFixture(t *testing.T, l Locker) *fixture {
 	f := &fixture{t: t, ending: make(chan struct{})}
 	start := time.Now()
 	rec := history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Second })
-	cfg := Config{Who: "c1", Lease: time.Second, MaxLease: 2 * time.Second, Callers: 2, Think: 50 * time.Millisecond}
-	f.process = &process{cfg: cfg, locker: l, rec: rec, ending: f.ending}
+	cfg := Config{Who: "c1", Lease: time.Second, MaxLease: 2 * time.Second, Callers: 2, Think: 50 * time.Millisecond, Waits: 5 * time.Second, Stays: 8, Names: []string{"rw", "a", "b", "c"}, Permits: 2}
+	f.Process = &Process{cfg: cfg, locker: l, rec: rec, ending: f.ending}
 	t.Cleanup(f.watchers.Wait) // holds end with their validity
 	return f
 }
 
 // caller returns a caller of the process.
 func (f *fixture) caller(seed uint64) *caller {
-	return &caller{process: f.process, draw: draw{rand.New(rand.NewPCG(seed, 0))}}
+	return f.Process.caller(rand.NewPCG(seed, 0))
 }
 
 // grant records a call that was granted h.

@@ -18,7 +18,7 @@ import (
 //
 // Its methods are for the caller that has it. Watchers only look at it, and note its loss.
 type held struct {
-	*process
+	*Process
 	number  int
 	name    string
 	slot    int
@@ -108,7 +108,7 @@ func (hd *held) top() *handle { return hd.handles[len(hd.handles)-1] }
 
 // until returns when the hold's validity ends, on the clock of the history: not later than the hold says,
 // and earlier by at most as long as it takes to ask.
-func (p *process) until(h Hold) time.Duration { return p.when(h.Until) }
+func (p *Process) until(h Hold) time.Duration { return p.when(h.Until) }
 
 // precise is how much time may pass between looks at two clocks. More passes only when the process was not
 // running.
@@ -116,7 +116,7 @@ const precise = time.Millisecond
 
 // when returns on the clock of the history what end says: not later, and earlier by at most as long as it
 // takes to ask.
-func (p *process) when(end func() time.Time) time.Duration {
+func (p *Process) when(end func() time.Time) time.Duration {
 	for tries := 1; ; tries++ {
 		now := p.rec.Now()
 		until := now + time.Until(end())
@@ -240,22 +240,22 @@ func (c *caller) leaveAll(holds []*held, unlockAll func(context.Context) error) 
 		var all error
 		_ = holds[i].giveBack(ctx, 0, func(Hold) error {
 			all = from(i + 1)
-			return part(all, holds[i].name)
+			return part(all, holds[i].name, c.cfg.Names)
 		})
 		return all
 	}
 	_ = from(0)
 }
 
-// part returns the part of an error that is about one of several names. An error that names none of them is about all.
-func part(err error, name string) error {
+// part returns the part of an error that is about one of all names. An error that names none of them is about each.
+func part(err error, name string, all []string) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return err
 	}
 	for _, one := range joined.Unwrap() {
 		names := func(name string) bool { return strings.Contains(one.Error(), strconv.Quote(name)) }
-		if names(name) || !slices.ContainsFunc(locks, names) {
+		if names(name) || !slices.ContainsFunc(all, names) {
 			return one
 		}
 	}
@@ -287,7 +287,7 @@ const look = 50 * time.Millisecond
 // more calls are to begin.
 func (c *caller) stayIn(holds []*held) {
 	now := c.rec.Now()
-	end := now + c.stay(c.cfg.Lease)
+	end := now + c.stay()
 	if !c.workUnder(holds) {
 		return
 	}
@@ -332,7 +332,7 @@ func (c *caller) useHold(hd *held) {
 
 // brief is how long an act on a hold may take. It may end before the act could be done.
 func (c *caller) brief() (context.Context, context.CancelFunc) {
-	return within(context.Background(), c.between(5*time.Millisecond, 5*time.Second))
+	return within(context.Background(), c.between(5*time.Millisecond, c.cfg.Waits))
 }
 
 func (c *caller) extend(hd *held) {
@@ -345,7 +345,7 @@ func (c *caller) extend(hd *held) {
 
 // downgrade makes a writer of the name that has readers one of them.
 func (c *caller) downgrade(hd *held) {
-	if hd.name != readWrite || hd.shared {
+	if hd.name != c.cfg.Names[0] || hd.shared {
 		return
 	}
 	ctx, cancel := c.brief()
@@ -371,9 +371,9 @@ func (c *caller) enter(hd *held) {
 	if c.tree != nil && c.chance(50) {
 		ctx = c.tree
 	}
-	ctx, cancel := within(ctx, c.between(5*time.Millisecond, 2*time.Second))
+	ctx, cancel := within(ctx, c.between(5*time.Millisecond, c.cfg.Waits))
 	defer cancel()
-	shared := hd.name == readWrite && c.chance(60)
+	shared := hd.name == c.cfg.Names[0] && c.chance(60)
 	var other *held
 	event := history.Event{Do: history.Enter, Hold: hd.number, Names: []string{hd.name}, Shared: shared}
 	_ = c.call(ctx, event, func(call int, result *history.Event) error {

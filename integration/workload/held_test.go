@@ -255,7 +255,7 @@ func TestLeaveAll(t *testing.T) {
 		}
 		f := newFixture(t, g)
 		c := f.caller(1)
-		holds, unlockAll := c.take(t.Context(), history.LockAll)
+		holds, unlockAll, _ := c.take(t.Context(), history.LockAll)
 		c.leaveAll(holds, unlockAll)
 		if len(holds) < 2 || unlocks != 1 {
 			t.Fatalf("%d holds were unlocked by %d calls, want several by 1", len(holds), unlocks)

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -16,12 +19,13 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// process is what the callers of one process share.
-type process struct {
-	cfg    Config
-	locker Locker
-	rec    *history.Recorder
-	ending <-chan struct{} // closed when no more calls are to begin
+// Process is what the callers of one process share.
+type Process struct {
+	cfg     Config
+	locker  Locker
+	rec     *history.Recorder
+	callers []*caller
+	ending  <-chan struct{} // closed when no more calls are to begin
 
 	calm         atomic.Bool    // nothing is done to anybody: see Calm
 	closing      atomic.Bool    // Close was called
@@ -29,9 +33,48 @@ type process struct {
 	watchers     sync.WaitGroup // one goroutine for each handle
 }
 
+// New returns a process whose callers, each with a seed of its own, take locks of locker.
+func New(cfg Config, locker Locker, rec *history.Recorder) *Process {
+	p := &Process{cfg: cfg, locker: locker, rec: rec, callers: make([]*caller, cfg.Callers)}
+	who := fnv.New64()
+	_, _ = io.WriteString(who, cfg.Who)
+	for i := range p.callers {
+		p.callers[i] = p.caller(rand.NewPCG(cfg.Seed, who.Sum64()+uint64(i)))
+	}
+	return p
+}
+
+func (p *Process) caller(seed rand.Source) *caller {
+	return &caller{Process: p, draw: draw{rand.New(seed)}}
+}
+
+// Serve has the callers make visits until ending is closed, and returns when the last visits are over. When waits ends,
+// calls that wait give up.
+//
+// Goroutines: one for each caller, and one to watch each hold.
+func (p *Process) Serve(waits context.Context, ending <-chan struct{}) {
+	p.ending = ending
+	var serving sync.WaitGroup
+	for _, c := range p.callers {
+		serving.Go(func() { c.visits(waits) })
+	}
+	serving.Wait()
+}
+
+// LineUp is one more visit of a caller, who takes what do asks for, does a little work, and gives it back.
+func (p *Process) LineUp(ctx context.Context, do history.Do) error {
+	return p.callers[0].lineUp(ctx, do)
+}
+
+// Close closes the library's client, and records that.
+func (p *Process) Close() error {
+	p.closing.Store(true)
+	return p.call(context.Background(), history.Event{Do: history.CloseClient}, func(int, *history.Event) error { return p.locker.Close() })
+}
+
 // call records a call and its result. do makes the call, and may record grants and set what is recorded of the return. An
 // error that is not documented is recorded as Unknown.
-func (p *process) call(ctx context.Context, e history.Event, do func(call int, result *history.Event) error) (err error) {
+func (p *Process) call(ctx context.Context, e history.Event, do func(call int, result *history.Event) error) (err error) {
 	e.What, e.Call = history.Called, int(p.calls.Add(1))
 	if end, ok := ctx.Deadline(); ok {
 		e.Deadline = p.when(func() time.Time { return end })
@@ -53,7 +96,7 @@ func (p *process) call(ctx context.Context, e history.Event, do func(call int, r
 }
 
 // failure returns the kind of a call's error: Unknown if the documentation of the call has no such error.
-func (p *process) failure(ctx context.Context, do history.Do, err error) history.Failure {
+func (p *Process) failure(ctx context.Context, do history.Do, err error) history.Failure {
 	as := failure.Of(err)
 	if as == history.Ended && ctx.Err() == nil || as == history.Closed && !p.closing.Load() {
 		return history.Unknown
@@ -84,9 +127,9 @@ func mayFail(do history.Do, as history.Failure) bool {
 }
 
 // granted records that a call was granted a hold, and returns it.
-func (p *process) granted(call int, h Hold, shared bool) *held {
+func (p *Process) granted(call int, h Hold, shared bool) *held {
 	at := p.rec.Now() // before anybody looks whether it has ended already
-	hd := &held{process: p, number: int(p.holds.Add(1)), name: h.Name(), slot: h.Slot(), token: h.Token(), shared: shared}
+	hd := &held{Process: p, number: int(p.holds.Add(1)), name: h.Name(), slot: h.Slot(), token: h.Token(), shared: shared}
 	e := hd.event(history.Granted)
 	e.At, e.Call, e.Until = at, call, hd.until(h)
 	p.rec.Add(e)
@@ -95,7 +138,7 @@ func (p *process) granted(call int, h Hold, shared bool) *held {
 }
 
 // isEnding reports whether no more calls are to begin.
-func (p *process) isEnding() bool {
+func (p *Process) isEnding() bool {
 	select {
 	case <-p.ending:
 		return true
@@ -105,7 +148,7 @@ func (p *process) isEnding() bool {
 }
 
 // pause waits for d, or until no more calls are to begin.
-func (p *process) pause(d time.Duration) {
+func (p *Process) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-p.ending:

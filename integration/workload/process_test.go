@@ -122,7 +122,7 @@ func TestDeadlineOfAStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, &fake{})
 		right, looks := f.rec.Now, 0
-		f.process.rec = history.NewRecorder(&f.out, "c1", func() time.Duration {
+		f.Process.rec = history.NewRecorder(&f.out, "c1", func() time.Duration {
 			now := right()
 			if looks++; looks == 1 {
 				time.Sleep(time.Second)
@@ -222,7 +222,7 @@ func TestWork(t *testing.T) {
 				f := newFixture(t, &fake{})
 				c := f.caller(1)
 				h := &fakeHold{name: "a", ctx: &countdown{t.Context(), test.looks}, until: time.Now().Add(time.Second)}
-				hd := &held{process: f.process, number: 1, name: "a", token: 7, shared: test.shared, handles: []*handle{{Hold: h}}}
+				hd := &held{Process: f.Process, number: 1, name: "a", token: 7, shared: test.shared, handles: []*handle{{Hold: h}}}
 				if alive := c.work(hd); alive != (test.looks == 10) {
 					t.Errorf("work = %v after %d looks", alive, test.looks)
 				}

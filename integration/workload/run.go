@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,8 +38,8 @@ const (
 // Run is the life of a client process: it takes locks until input ends, and then closes the library's
 // client and looks what is left of it. The error is that of the start, or of the history.
 //
-// Goroutines: one for each caller, one to watch each hold, and one that notices stalls. Run waits for all
-// of them. A caller that hangs in the library is left behind: the history then shows its call.
+// Goroutines: those of [Process.Serve], and one that notices stalls. Run waits for all of them. A caller that hangs in the
+// library is left behind: the history then shows its call.
 func Run(cfg Config, open func(Config) (Locker, error), rec *history.Recorder, input io.Reader) error {
 	before := takeStock()
 	cfg.Tell = rec.Add
@@ -49,20 +47,15 @@ func Run(cfg Config, open func(Config) (Locker, error), rec *history.Recorder, i
 	if err != nil {
 		return err
 	}
-	ending := make(chan struct{})
-	p := &process{cfg: cfg, locker: locker, rec: rec, ending: ending}
-	beating, served := make(chan struct{}), make(chan struct{})
-	var heart, serving sync.WaitGroup
+	p := New(cfg, locker, rec)
+	ending, beating, served := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var heart sync.WaitGroup
 	heart.Go(func() { beat(rec, runDelays, beating) })
 
 	waits, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
-	callers := p.callers()
-	for _, c := range callers {
-		serving.Go(func() { c.visits(waits) })
-	}
 	go func() { // ends with the callers
-		serving.Wait()
+		p.Serve(waits, ending)
 		close(served)
 	}()
 	for lines := bufio.NewReader(input); ; {
@@ -74,12 +67,19 @@ func Run(cfg Config, open func(Config) (Locker, error), rec *history.Recorder, i
 	}
 	close(ending)
 	all := finish(served, giveUp)
-	p.closing.Store(true)
-	_ = p.call(context.Background(), history.Event{Do: history.CloseClient}, func(int, *history.Event) error { return locker.Close() })
-	if all {
-		for _, c := range callers {
-			c.end()
+	var left []*held // that Close is to give back
+	for _, c := range p.callers {
+		if all && c.chance(30) {
+			do := []history.Do{history.TryLock, history.TryRLock, history.TryAcquire}[c.IntN(3)]
+			holds, _, _ := c.take(context.Background(), do)
+			left = append(left, holds...)
 		}
+	}
+	_ = p.Close()
+	for _, hd := range left { // which must fail
+		_ = hd.giveBack(context.Background(), 0, func(h Hold) error { return h.Unlock(context.Background()) })
+	}
+	if all {
 		p.watchers.Wait()
 	}
 	close(beating)
@@ -100,25 +100,6 @@ func finish(served <-chan struct{}, giveUp func()) bool {
 		}
 	}
 	return false
-}
-
-// callers returns the callers, each with a seed of its own.
-func (p *process) callers() []*caller {
-	who := fnv.New64()
-	_, _ = io.WriteString(who, p.cfg.Who)
-	callers := make([]*caller, p.cfg.Callers)
-	for i := range callers {
-		seed := rand.NewPCG(p.cfg.Seed, who.Sum64()+uint64(i))
-		callers[i] = &caller{process: p, draw: draw{rand.New(seed)}}
-	}
-	return callers
-}
-
-// end does what is to do after Close: the holds that it gave back are unlocked, which must fail.
-func (c *caller) end() {
-	for _, hd := range c.left {
-		_ = hd.giveBack(context.Background(), 0, func(h Hold) error { return h.Unlock(context.Background()) })
-	}
 }
 
 // Main is the main function of a client process: it does what its Config says until its standard input
@@ -166,6 +147,11 @@ type Config struct {
 
 	Callers int           // how many goroutines take locks
 	Think   time.Duration // how long a caller thinks between two visits, on average
+	Waits   time.Duration // how long a call takes at most that does not take as long as it needs
+	Names   []string      // of the locks: few, so that callers meet. The first has readers, too
+	Stays   int           // percent of visits that last for longer than a moment, up to two leases
+	Permits int           // of the semaphore
+	Only    []history.Do  // what callers ask for; nil: all there is
 	Out     string        // the file to which the process appends its events
 
 	// Tell records what a library says of itself while calls are under way. Run sets it.
@@ -203,7 +189,7 @@ func sockets() int {
 }
 
 // audit records what is left that was not there before the client was opened.
-func (p *process) audit(before stock) {
+func (p *Process) audit(before stock) {
 	now := takeStock()
 	for range int(settle / pulse) {
 		if now.goroutines <= before.goroutines && now.sockets <= before.sockets {
