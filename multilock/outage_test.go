@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -81,6 +82,20 @@ func TestAnOutageIsWaitedFor(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		runtime.ReadMemStats(&after)
 		check.AtMost(t, (after.Mallocs-before.Mallocs)/callers, 5000, "allocations of each of them")
+	})(t)
+}
+
+// Who waits for masters that restarted goes on when their guard ends, though nothing tells that.
+func TestAGuardIsWaitedFor(t *testing.T) {
+	const guard = 10 * time.Second
+	guarded(3, guard, func(t *testing.T, fx *fixture) {
+		fx.each((*redlocktest.Master).Restart)
+		rest(2 * time.Second)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		check.OK(t, fx.m.All.Reach(ctx, "lock", "k"))
+		check.Between(t, time.Since(began), guard/2, guard+2*time.Second, "Reach took")
 	})(t)
 }
 

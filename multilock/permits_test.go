@@ -351,6 +351,17 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 	}
 }
 
+// The owner of one slot does not have the semaphore.
+func TestNobodyHasASemaphore(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
+		req := permit(1)
+		req.Wait = false
+		why, _ := errors.AsType[*poll.MajorityError](fx.wantRefused(t, req, poll.ErrTaken))
+		check.Equal(t, why.Holder, "", "the holder of all permits")
+	})(t)
+}
+
 // A caller behind others waits for what the first of them waits for.
 func TestTheReasonOfThoseInFront(t *testing.T) {
 	for name, permits := range map[string]int{"lock": 0, "permit": 1} {

@@ -112,6 +112,22 @@ func TestAJoinPublishesNothingBesideOthers(t *testing.T) {
 	})
 }
 
+// TestWhoWasEstablishedJustNowIsSilent: what the look published is not published again with the next checks.
+func TestWhoWasEstablishedJustNowIsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		d, _ := directoryOf(t, fleet)
+		d.Introduce(Identity{Record: script.Record{Name: "test"}, Lease: time.Minute}, Part{Of: new(Sets)})
+		check.OK(t, d.Admit(t.Context(), "lock", "k"))
+		synctest.Wait()
+		before := fleet.Master(0).Calls("EVAL")
+		time.Sleep(5 * time.Second)
+		check.Equal(t, fleet.Master(0).Calls("EVAL")-before, 0, "script calls in the next seconds")
+		time.Sleep(15 * time.Second)
+		check.Equal(t, fleet.Master(0).Calls("EVAL")-before, 1, "script calls until it has refreshed its terms")
+	})
+}
+
 // TestWhoHasRetractedPublishesNoMore: what is taken back before the connections are closed stays so.
 func TestWhoHasRetractedPublishesNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
