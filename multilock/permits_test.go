@@ -460,11 +460,14 @@ func TestSlotIsFreed(t *testing.T) {
 }
 
 // TestCallersBeginAtDifferentSlots: also where the client gave a slot back twice, which a look had found for it in between.
+// A caller that counts fewer permits does not begin at a slot above them.
 func TestCallersBeginAtDifferentSlots(t *testing.T) {
 	s := nextSlot{other: 4}
 	for _, slot := range []int{3, 2, 3} {
 		s.freed(script.SlotKey("k", slot))
 	}
+	check.Equal(t, s.start("k", 2), 5%2, "begins at slot, of two")
+	s.other = 4
 	for _, want := range []int{3, 2, 5} {
 		check.Equal(t, s.start("k", 8), want, "begins at slot")
 	}
