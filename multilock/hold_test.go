@@ -38,6 +38,23 @@ func TestUnlockOfOneEntryFindsTheHoldLost(t *testing.T) {
 	})(t)
 }
 
+// An Unlock that too few masters confirm says whether the release is sent again.
+func TestAnUnlockThatIsNotConfirmed(t *testing.T) {
+	for says, fault := range map[string]func(*redlocktest.Master){
+		"the release goes on in the background": (*redlocktest.Master).Freeze,
+		"are not asked again":                   func(m *redlocktest.Master) { m.Set("k", "no lock") },
+	} {
+		t.Run(says, bubble(3, func(t *testing.T, fx *fixture) {
+			hold := fx.take(t, fx.m, "k")
+			fx.each(fault, 0, 1)
+			err := hold.Unlock(t.Context(), entryOf(hold))
+			check.Err(t, "Unlock", err, poll.ErrNoQuorum)
+			check.Says(t, err, says, "Unlock")
+			fx.each((*redlocktest.Master).Thaw)
+		}))
+	}
+}
+
 // Two holds that are joined have the larger token, and are lost together. One whose other half has ended
 // is not joined with the next.
 func TestJoin(t *testing.T) {
