@@ -31,9 +31,7 @@ func TestTable(t *testing.T) {
 	if got := out.String(); got != want {
 		t.Errorf("table:\n%s\nwant:\n%s", got, want)
 	}
-	if !strings.Contains(log.String(), "s/1: c failed: broken") {
-		t.Errorf("the log is %q", &log)
-	}
+	check.That(t, strings.Contains(log.String(), "s/1: c failed: broken"), "the log is %q", &log)
 	out.Reset()
 	rounds := func(values ...float64) (r result) {
 		for _, v := range values {
@@ -122,9 +120,7 @@ func TestCounters(t *testing.T) {
 		{"reported", after[reported], float64(2 * len(info))},
 		{"cpu", d.cpu(), 1.5e6},
 	} {
-		if c.got != c.want {
-			t.Errorf("%s = %v, want %v", c.name, c.got, c.want)
-		}
+		check.That(t, c.got == c.want, "%s = %v, want %v", c.name, c.got, c.want)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 // renewals is a hold that counts them.
@@ -68,9 +70,7 @@ func TestTakeTurns(t *testing.T) {
 		cl := exclusive{make(chan struct{}, 1), 3 * time.Millisecond, 4 * time.Millisecond}
 		waits, err := takeTurns(t.Context(), []client{cl, cl}, "name", 10*time.Millisecond, func(n int) bool { return n < 5 })
 		const want = 7 * time.Millisecond
-		if err != nil || len(waits) != 5 || waits.percentile(0) != want || waits.percentile(100) != want {
-			t.Errorf("takeTurns = %v, %v, want 5 hand-offs of %v", waits, err, want)
-		}
+		check.That(t, err == nil && len(waits) == 5 && waits.percentile(0) == want && waits.percentile(100) == want, "takeTurns = %v, %v, want 5 hand-offs of %v", waits, err, want)
 	})
 }
 

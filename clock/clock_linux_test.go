@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestRaiseCountsSuspendAndNothingElse(t *testing.T) {
@@ -20,9 +22,7 @@ func TestRaiseCountsSuspendAndNothingElse(t *testing.T) {
 		{"an hour of suspend", time.Hour, time.Hour},
 		{"still there", time.Hour - 200, time.Hour},
 	} {
-		if got := raise(&known, tt.least); got != tt.want {
-			t.Errorf("%s: raise(%d) = %d, want %d", tt.name, tt.least, got, tt.want)
-		}
+		check.Equal(t, raise(&known, tt.least), tt.want, "%s: raise(%d)", tt.name, tt.least)
 	}
 }
 

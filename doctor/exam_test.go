@@ -67,13 +67,9 @@ func TestHealthyMastersHaveNoFindings(t *testing.T) {
 		for _, cfg := range []redlock.Config{off, {Masters: []string{"m1"}}} {
 			report := examined(t, cfg, well(n))
 			for _, f := range report.Findings {
-				if f.Severity != OK || f.Remedy != "" || f.Verdict == "" {
-					t.Errorf("%d healthy masters: %+v", n, f)
-				}
+				check.That(t, f.Severity == OK && f.Remedy == "" && f.Verdict != "", "%d healthy masters: %+v", n, f)
 			}
-			if !report.Safe() || report.Examined != n || report.Granting != n || report.Needed != n/2+1 || len(report.Findings) < 10 {
-				t.Errorf("%d healthy masters: %+v", n, report)
-			}
+			check.That(t, report.Safe() && report.Examined == n && report.Granting == n && report.Needed == n/2+1 && len(report.Findings) >= 10, "%d healthy masters: %+v", n, report)
 		}
 	}
 }
@@ -294,9 +290,7 @@ func TestFindings(t *testing.T) {
 			if f.Severity != tt.severity || !slices.Equal(f.Masters, []string{"m2"}) || !strings.Contains(f.Verdict, tt.verdict) || !strings.Contains(f.Remedy, tt.remedy) {
 				t.Errorf("got %+v\nwant %v of m2: %q -> %q", f, tt.severity, tt.verdict, tt.remedy)
 			}
-			if f.Remedy == "" && tt.name != "dead" {
-				t.Errorf("%+v has no remedy", f)
-			}
+			check.That(t, f.Remedy != "" || tt.name == "dead", "%+v has no remedy", f)
 			check.Equal(t, report.Safe(), tt.severity < Error, "Safe() with severity %v", tt.severity)
 		})
 	}
@@ -438,9 +432,7 @@ func TestFindingsOfMany(t *testing.T) {
 		facts := well(tt.masters)
 		tt.change(facts)
 		told := told(examined(t, tt.cfg, facts), tt.id)
-		if len(told) != min(len(tt.want), 1) || !strings.HasPrefix(strings.Join(told, ""), tt.want) {
-			t.Errorf("%s: got %q, want %q", tt.name, told, tt.want)
-		}
+		check.That(t, len(told) == min(len(tt.want), 1) && strings.HasPrefix(strings.Join(told, ""), tt.want), "%s: got %q, want %q", tt.name, told, tt.want)
 	}
 }
 
@@ -473,9 +465,7 @@ func TestClocks(t *testing.T) {
 			told = append(told, f.Masters...)
 		}
 		slices.Sort(told)
-		if !slices.Equal(told, tt.want) {
-			t.Errorf("clocks ahead by %v s: told of %v, want %v", tt.seconds, told, tt.want)
-		}
+		check.That(t, slices.Equal(told, tt.want), "clocks ahead by %v s: told of %v, want %v", tt.seconds, told, tt.want)
 	}
 }
 
@@ -489,9 +479,7 @@ func TestSentinel(t *testing.T) {
 	facts := well(5)
 	asSentinel(&facts[1])
 	for _, f := range examined(t, off, facts).Findings {
-		if f.ID != "role" && slices.Contains(f.Masters, "m2") {
-			t.Errorf("of a Sentinel: %+v", f)
-		}
+		check.That(t, f.ID == "role" || !slices.Contains(f.Masters, "m2"), "of a Sentinel: %+v", f)
 	}
 }
 
@@ -533,9 +521,7 @@ func TestUsesUnseen(t *testing.T) {
 		facts[i].Unseen = []probe.Refusal{{What: "redlock_sets", Err: redis.Error("NOPERM")}}
 	}
 	for _, f := range examined(t, off, facts).Findings {
-		if f.ID == "other-sets" {
-			t.Errorf("got %+v", f)
-		}
+		check.That(t, f.ID != "other-sets", "got %+v", f)
 	}
 }
 
@@ -573,9 +559,7 @@ func TestPage(t *testing.T) {
 		documented[row[1]] = true
 	}
 	for _, c := range checks {
-		if !documented[c.id] {
-			t.Errorf("docs/doctor.md does not have %s", c.id)
-		}
+		check.That(t, documented[c.id], "docs/doctor.md does not have %s", c.id)
 		delete(documented, c.id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(documented)) {

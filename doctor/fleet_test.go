@@ -37,9 +37,7 @@ func TestBesideAFleet(t *testing.T) {
 			"leases":        "warning of pool 0, pool 1, pool 2: brief takes leases of 10s with a restart guard of 30s, and here they are 1m0s and 1m0s",
 		} {
 			got := client.ReplaceAllString(strings.Join(told(report, id), "\n"), "$1")
-			if !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
-				t.Errorf("%s: got %q, want %q", id, got, want)
-			}
+			check.That(t, strings.HasPrefix(got, want) && !strings.Contains(got, "\n"), "%s: got %q, want %q", id, got, want)
 		}
 	})
 }

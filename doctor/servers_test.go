@@ -110,9 +110,7 @@ func TestServers(t *testing.T) {
 					t.Errorf("doctor does not say %q, but\n%s", want, strings.Join(all, "\n"))
 				}
 			}
-			if p.alone && len(all) > len(p.want) {
-				t.Errorf("doctor says more than %q:\n%s", p.want, strings.Join(all, "\n"))
-			}
+			check.That(t, !p.alone || len(all) <= len(p.want), "doctor says more than %q:\n%s", p.want, strings.Join(all, "\n"))
 		})
 	}
 }
@@ -123,7 +121,5 @@ func TestLocalhost(t *testing.T) {
 	report, err := Examine(t.Context(), cfg, "")
 	check.OK(t, err)
 	found := report.Find("same-host")
-	if len(found) != 1 || !strings.Contains(found[0].Verdict, "3 of 3 masters are on one host, 127.0.0.1 = localhost = ::1: nobody") {
-		t.Errorf("got %+v, want one host of three names", found)
-	}
+	check.That(t, len(found) == 1 && strings.Contains(found[0].Verdict, "3 of 3 masters are on one host, 127.0.0.1 = localhost = ::1: nobody"), "got %+v, want one host of three names", found)
 }

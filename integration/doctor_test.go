@@ -135,9 +135,7 @@ func TestDoctor(t *testing.T) {
 				}
 			}
 			for _, part := range tt.says {
-				if !strings.Contains(said.String(), part) {
-					t.Errorf("doctor does not say %q of the second master:\n%s", part, &said)
-				}
+				check.That(t, strings.Contains(said.String(), part), "doctor does not say %q of the second master:\n%s", part, &said)
 			}
 		})
 	}

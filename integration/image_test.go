@@ -47,9 +47,7 @@ func TestImage(t *testing.T) {
 	image, err := pool.Client.InspectImage(name)
 	check.OK(t, err)
 	t.Logf("the image has %.1f MB", float64(image.Size)/1e6)
-	if image.Size > 15e6 {
-		t.Errorf("the image has %d bytes, want at most 15 MB", image.Size)
-	}
+	check.That(t, image.Size <= 15e6, "the image has %d bytes, want at most 15 MB", image.Size)
 
 	said.Reset()
 	container, err := pool.Client.CreateContainer(docker.CreateContainerOptions{Config: &docker.Config{
@@ -63,7 +61,5 @@ func TestImage(t *testing.T) {
 	code, err := pool.Client.WaitContainerWithContext(container.ID, ctx)
 	check.OK(t, err)
 	check.OK(t, pool.Client.Logs(docker.LogsOptions{Container: container.ID, Stdout: true, Stderr: true, OutputStream: &said, ErrorStream: &said}))
-	if code == 0 || !strings.Contains(said.String(), "connection refused") {
-		t.Errorf("doctor of masters that are not there ended with %d and said:\n%s", code, &said)
-	}
+	check.That(t, code != 0 && strings.Contains(said.String(), "connection refused"), "doctor of masters that are not there ended with %d and said:\n%s", code, &said)
 }

@@ -179,9 +179,7 @@ func (c *crowd) suffer(ctx context.Context, kept bool, trigger func()) {
 		}
 	}
 	// Leases of 30 s are renewed each 10 s, so two thirds are left when a fault begins.
-	if lost > 0 && lasted+back < 20*time.Second {
-		t.Errorf("%d of %d holds were lost within %v", lost, len(c.holds), lasted+back)
-	}
+	check.That(t, lost == 0 || lasted+back >= 20*time.Second, "%d of %d holds were lost within %v", lost, len(c.holds), lasted+back)
 	again := 0.0
 	for i, now := range c.f.accepted(t) {
 		count := now.since(accepted[i])

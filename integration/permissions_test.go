@@ -297,9 +297,7 @@ func TestPermissions(t *testing.T) {
 	t.Run("a name outside of the prefix", func(t *testing.T) {
 		client := f.client(redlock.Config{Masters: urls})
 		_, err := client.TryLock(ctx, "invoices:1")
-		if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "NOPERM") {
-			t.Errorf("TryLock(invoices:1) = %v, want ErrNoQuorum and NOPERM", err)
-		}
+		check.That(t, errors.Is(err, redlock.ErrNoQuorum) && strings.Contains(err.Error(), "NOPERM"), "TryLock(invoices:1) = %v, want ErrNoQuorum and NOPERM", err)
 	})
 	t.Run("what belongs to others", func(t *testing.T) {
 		others := f.client(redlock.Config{})
@@ -330,9 +328,7 @@ func TestPermissions(t *testing.T) {
 		}
 		client := f.client(redlock.Config{Masters: urls, RestartGuard: time.Minute})
 		_, err := client.TryLock(ctx, "orders:42")
-		if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "INFO") {
-			t.Errorf("TryLock without INFO under a guard = %v, want ErrNoQuorum and INFO", err)
-		}
+		check.That(t, errors.Is(err, redlock.ErrNoQuorum) && strings.Contains(err.Error(), "INFO"), "TryLock without INFO under a guard = %v, want ErrNoQuorum and INFO", err)
 		unguarded := f.client(redlock.Config{Masters: urls})
 		mustUnlock(ctx, t, mustLock(ctx, t, unguarded, "orders:42"))
 	})
@@ -379,9 +375,7 @@ func TestPermissionsAreNeeded(t *testing.T) {
 			}
 			enough()
 			<-done
-			if !needed {
-				t.Errorf("without %s nothing of the kind is refused, so the docs ask for too much; the clients say %v", word, failure)
-			}
+			check.That(t, needed, "without %s nothing of the kind is refused, so the docs ask for too much; the clients say %v", word, failure)
 		})
 	}
 }

@@ -34,9 +34,7 @@ func TestRestartInTurn(t *testing.T) {
 			return f.has(hold, 1)
 		})
 	}
-	if hold.Token() != token {
-		t.Errorf("token %d, want %d as before", hold.Token(), token)
-	}
+	check.That(t, hold.Token() == token, "token %d, want %d as before", hold.Token(), token)
 	mustUnlock(ctx, t, hold)
 	f.wantFree(ctx, t, "orders:42")
 }

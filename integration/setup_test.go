@@ -202,9 +202,7 @@ func TestSecrets(t *testing.T) {
 	}))
 	has, err := os.ReadDir(filepath.Join(s.folder, "masters"))
 	check.OK(t, err)
-	if len(has) != 4 {
-		t.Errorf("masters get %v, want what they need and nothing else", has)
-	}
+	check.That(t, len(has) == 4, "masters get %v, want what they need and nothing else", has)
 }
 
 // TestSecretsPrefix: the user locks may use names of another prefix, and of no other. One that would mean more is refused,
@@ -221,9 +219,7 @@ func TestSecretsPrefix(t *testing.T) {
 	users, err := make("team-a/jobs.")
 	_, want, _ := strings.Cut(readFile(t, "../docs/deploy/users.acl"), " resetchannels")
 	want, _, _ = strings.Cut(strings.ReplaceAll(want, "orders:", "team-a/jobs."), "\n")
-	if err != nil || !strings.Contains(users, want) {
-		t.Errorf("users.acl has\n%s, %v; want\n%s", users, err, want)
-	}
+	check.That(t, err == nil && strings.Contains(users, want), "users.acl has\n%s, %v; want\n%s", users, err, want)
 	for _, prefix := range []string{"", "*", "a b", "[a]", "{a", "a|b"} {
 		if out, err := make(prefix); err == nil || !strings.Contains(out, "usage") {
 			t.Errorf("prefix %q: %v, %s", prefix, err, out)
@@ -268,9 +264,7 @@ func TestRedisConf(t *testing.T) {
 	<-ended
 	left, err := os.ReadDir(server.Dir)
 	check.OK(t, err)
-	if len(left) > 0 {
-		t.Errorf("it leaves %v behind", left)
-	}
+	check.That(t, len(left) == 0, "it leaves %v behind", left)
 }
 
 // TestUsersFile: users.acl has the line of docs/operations.md.
@@ -325,9 +319,7 @@ func TestComposeFile(t *testing.T) {
 			"restart":          "unless-stopped",
 			"healthcheck.test": "[CMD-SHELL redis-cli --tls --cacert /etc/redis/secrets/ca.crt ping | grep -q NOAUTH]",
 		} {
-			if got := fmt.Sprint(lookUp(file, fmt.Sprintf("services.master%d.%s", i+1, path))); got != want {
-				t.Errorf("%s of master%d is %s, want %s", path, i+1, got, want)
-			}
+			check.Equal(t, fmt.Sprint(lookUp(file, fmt.Sprintf("services.master%d.%s", i+1, path))), want, "%s of master%d", path, i+1)
 		}
 	}
 }
@@ -389,8 +381,6 @@ func TestKubernetesFile(t *testing.T) {
 		fmt.Sprintf("kubectl create configmap %s --from-file=docs/deploy/redis.conf --from-file=docs/deploy/tls.conf", conf),
 		fmt.Sprintf("kubectl create secret generic %s --from-file=docs/deploy/secrets/masters", secret),
 	} {
-		if !strings.Contains(text, "#   "+line+"\n") {
-			t.Errorf("the file does not say: %s", line)
-		}
+		check.That(t, strings.Contains(text, "#   "+line+"\n"), "the file does not say: %s", line)
 	}
 }

@@ -35,15 +35,11 @@ func TestChaos(t *testing.T) {
 	}
 	s := report.Summary
 	for _, a := range plan.Acts {
-		if slices.Contains(trial.Kinds(), a.Kind) && s.Faults[a.Kind] == 0 {
-			t.Errorf("there was no %s, and the plan has it", a.Kind)
-		}
+		check.That(t, !slices.Contains(trial.Kinds(), a.Kind) || s.Faults[a.Kind] != 0, "there was no %s, and the plan has it", a.Kind)
 	}
 	// How much clients get done in a minute is a matter of the machine: some hundreds of holds, if it has the time.
 	for _, do := range []history.Do{history.Lock, history.RLock, history.Unlock} {
-		if s.Calls[do] == 0 {
-			t.Errorf("there was no call of %s", do)
-		}
+		check.That(t, s.Calls[do] != 0, "there was no call of %s", do)
 	}
 }
 

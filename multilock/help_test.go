@@ -282,9 +282,7 @@ func (c *call) wantHold(t *testing.T, when string) *Hold {
 // wantWaiting fails if it has returned.
 func (c *call) wantWaiting(t *testing.T, when string) {
 	t.Helper()
-	if c.over() {
-		t.Errorf("%s: Lock = %v, %v, want it to wait", when, c.hold, c.err)
-	}
+	check.That(t, !c.over(), "%s: Lock = %v, %v, want it to wait", when, c.hold, c.err)
 }
 
 // wantError fails unless it has returned with errors of these kinds.
@@ -391,7 +389,7 @@ func wantForgotten(t *testing.T, when string, m *Masters) {
 	m.mu.Lock()
 	names := len(m.names)
 	m.mu.Unlock()
-	check.That(t, owners <= 0 && names <= 0, "%s: %d owners and %d names are remembered, want none", when, owners, names)
+	check.That(t, owners == 0 && names == 0, "%s: %d owners and %d names are remembered, want none", when, owners, names)
 }
 
 // calls returns how many scripts ran on all masters: one that goes with its source was not known before.

@@ -160,9 +160,7 @@ func want(t *testing.T, name string, got reply, want script.Outcome) {
 func wantErr(t *testing.T, name string, got reply, outcome script.Outcome, text string) {
 	t.Helper()
 	want(t, name, got, outcome)
-	if text != "" && !contains(got.Err, text) {
-		t.Errorf("%s: got error %v, want one with %q", name, got.Err, text)
-	}
+	check.That(t, text == "" || contains(got.Err, text), "%s: got error %v, want one with %q", name, got.Err, text)
 }
 
 func contains(err error, text string) bool {

@@ -108,9 +108,7 @@ func TestSetsSpreadNames(t *testing.T) {
 			name := fmt.Sprint("orders:", i)
 			old, now := redlockadmin.Of(three).SetsOf(name)[0], redlockadmin.Of(four).SetsOf(name)[0]
 			count[now]++
-			if old != now && now != "d" {
-				t.Errorf("%q moves from %q to %q, which was there before", name, old, now)
-			}
+			check.That(t, old == now || now == "d", "%q moves from %q to %q, which was there before", name, old, now)
 		}
 		for id, n := range count {
 			check.That(t, n >= names/4*9/10 && n <= names/4*11/10, "set %q has %d of %d names, want a quarter", id, n, names)

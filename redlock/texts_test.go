@@ -490,9 +490,7 @@ func (g *golden) section(t *testing.T, name string, says func(*testing.T) string
 	t.Run(name, func(t *testing.T) {
 		got := says(t)
 		g.all = append(g.all, "# "+name+"\n"+got)
-		if got != want && !*update {
-			t.Errorf("got\n%s\nwant\n%s", got, want)
-		}
+		check.That(t, got == want || *update, "got\n%s\nwant\n%s", got, want)
 	})
 }
 

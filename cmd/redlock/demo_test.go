@@ -36,9 +36,7 @@ func TestDemo(t *testing.T) {
 		"●●●●●", "●●●○○", "●●○○○",
 		"A has the lock", "B asks", "m5 is killed", "renewed", "still not renewed", "m3 is started again", "A unlocks", "B has the lock",
 	} {
-		if !strings.Contains(out, event) {
-			t.Errorf("no %q in the timeline", event)
-		}
+		check.That(t, strings.Contains(out, event), "no %q in the timeline", event)
 	}
 	if strings.Contains(out, "\x1b") {
 		t.Error("there are colours, and no terminal")
@@ -77,12 +75,8 @@ func wantPicture(t *testing.T, page string) {
 			mended++
 		}
 	}
-	if len(drawn.Faults) != 3 || mended != 1 {
-		t.Errorf("%d faults, %d of them mended, want 3, 1", len(drawn.Faults), mended)
-	}
-	if len(drawn.Marks) < 3 {
-		t.Errorf("%d renewals, want 3 or more", len(drawn.Marks))
-	}
+	check.That(t, len(drawn.Faults) == 3 && mended == 1, "%d faults, %d of them mended, want 3, 1", len(drawn.Faults), mended)
+	check.That(t, len(drawn.Marks) >= 3, "%d renewals, want 3 or more", len(drawn.Marks))
 }
 
 // The claims are measured: they fail when the third master does not come back.
@@ -94,9 +88,7 @@ func TestDemoNoticesFailure(t *testing.T) {
 		defer d.close()
 		d.revive = func(*redlocktest.Master) {}
 		ctx, cancel := context.WithTimeout(t.Context(), demoLimit)
-		if d.play(ctx) || !strings.Contains(out.String(), "✗") {
-			t.Errorf("the demo claims that all went well:\n%s", &out)
-		}
+		check.That(t, !d.play(ctx) && strings.Contains(out.String(), "✗"), "the demo claims that all went well:\n%s", &out)
 		cancel()
 		if d.claims, d.failed = nil, false; d.play(ctx) {
 			t.Error("a story that broke off claims that all went well")

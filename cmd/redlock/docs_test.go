@@ -31,9 +31,7 @@ func TestDocumentedLines(t *testing.T) {
 			}
 		})
 	}
-	if lines < 10 {
-		t.Errorf("%d command lines were found: this test looks in the wrong place", lines)
-	}
+	check.That(t, lines >= 10, "%d command lines were found: this test looks in the wrong place", lines)
 }
 
 // blocks returns the pieces of a page that a user would paste: fenced blocks, indented blocks, and
@@ -72,9 +70,7 @@ func tryBlock(t *testing.T, block string) (lines int) {
 			}
 		case "make":
 			lines++
-			if !strings.Contains(check.File(t, "../../Makefile"), "\n"+fields[1]+":") {
-				t.Errorf("%s: the Makefile has no such target", line)
-			}
+			check.That(t, strings.Contains(check.File(t, "../../Makefile"), "\n"+fields[1]+":"), "%s: the Makefile has no such target", line)
 		}
 	}
 	return lines
@@ -110,13 +106,9 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 // Each exit code of the program is in the table, with its meaning.
 func TestExitCodesAreExplained(t *testing.T) {
 	codes := regexp.MustCompile(`(?m)^\t(exit\w+) += (\d+)`).FindAllStringSubmatch(check.File(t, "exit.go"), -1)
-	if len(codes) < 9 {
-		t.Errorf("exit.go has %d codes: this test looks for the wrong thing", len(codes))
-	}
+	check.That(t, len(codes) >= 9, "exit.go has %d codes: this test looks for the wrong thing", len(codes))
 	for _, code := range codes {
-		if !slices.ContainsFunc(exitCodes(), func(e meaning) bool { return e.means != "" && strings.TrimSuffix(e.code, "+n") == code[2] }) {
-			t.Errorf("%s (%s) is not in the table", code[1], code[2])
-		}
+		check.That(t, slices.ContainsFunc(exitCodes(), func(e meaning) bool { return e.means != "" && strings.TrimSuffix(e.code, "+n") == code[2] }), "%s (%s) is not in the table", code[1], code[2])
 	}
 }
 
@@ -129,9 +121,7 @@ func TestHelpIsTidy(t *testing.T) {
 		help, codes, has := strings.Cut(i.stdout.String(), "\nExit codes:\n")
 		seen := map[string]bool{}
 		for _, match := range code.FindAllStringSubmatch(codes, -1) {
-			if seen[match[1]] {
-				t.Errorf("help %s explains code %s twice", name, match[1])
-			}
+			check.That(t, !seen[match[1]], "help %s explains code %s twice", name, match[1])
 			seen[match[1]] = true
 		}
 		if own := name != "completion" && name != "version"; has != own || own && len(seen) == 0 {

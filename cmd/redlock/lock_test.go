@@ -75,13 +75,9 @@ func TestWhole(t *testing.T) {
 				}
 				check.Equal(t, time.Since(start), c.took, "whole took")
 				for _, h := range holds {
-					if h.unlocked == (h == got) {
-						t.Errorf("a hold was unlocked: %t, returned: %t", h.unlocked, h == got)
-					}
+					check.That(t, h.unlocked != (h == got), "a hold was unlocked: %t, returned: %t", h.unlocked, h == got)
 				}
-				if !strings.Contains(stderr.String(), c.says) || strings.Count(stderr.String(), "\n") != min(len(c.says), 1) {
-					t.Errorf("stderr is %q, want one line with %q", &stderr, c.says)
-				}
+				check.That(t, strings.Contains(stderr.String(), c.says) && strings.Count(stderr.String(), "\n") == min(len(c.says), 1), "stderr is %q, want one line with %q", &stderr, c.says)
 			})
 		})
 	}

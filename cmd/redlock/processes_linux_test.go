@@ -211,9 +211,7 @@ func TestWatch(t *testing.T) {
 		i = watch(flags, args...).start()
 		repeats(&i.stdout, 2, "  redlock "+args[0])
 		i.endsBy(unix.SIGTERM)
-		if strings.Contains(i.stdout.String(), "\x1b") {
-			t.Errorf("it draws, and there is no terminal: %q", &i.stdout)
-		}
+		check.That(t, !strings.Contains(i.stdout.String(), "\x1b"), "it draws, and there is no terminal: %q", &i.stdout)
 
 		i = watch(flags, append(args, "--json")...).start()
 		repeats(&i.stdout, 3, "\n")

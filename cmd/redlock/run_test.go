@@ -114,9 +114,7 @@ func TestRunLostKillsTheTree(t *testing.T) {
 	i.wantCode(exitLost).wantError("KILL to the command")
 	check.Equal(t, strings.Count(i.stdout.String(), "term\n"), 1, "how often the command got TERM")
 	for _, pid := range i.pids() {
-		if running(pid) {
-			t.Errorf("process %d is still running", pid)
-		}
+		check.That(t, !running(pid), "process %d is still running", pid)
 	}
 }
 

@@ -46,9 +46,7 @@ func TestColumnsAreExplained(t *testing.T) {
 	for _, screen := range strings.Split("\n"+check.File(t, "testdata/screens.txt"), "\n# ")[1:] {
 		of := command.FindString(screen)
 		for word := range strings.FieldsSeq(strings.Join(heading.FindAllString(screen, -1), " ")) {
-			if of != "table" && !strings.Contains(manual(of+" notes"), "  "+word+" ") {
-				t.Errorf("redlock help %s does not explain %s", of, word)
-			}
+			check.That(t, of == "table" || strings.Contains(manual(of+" notes"), "  "+word+" "), "redlock help %s does not explain %s", of, word)
 		}
 	}
 }

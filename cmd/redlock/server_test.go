@@ -175,9 +175,7 @@ func TestTLS(t *testing.T) {
 			i := command(t, append(append([]string{"run", "--no-restart-guard", "--name", "n"}, c.flags...), "--", "sh", "-c", "cd / && exec "+os.Args[0]+` inspect --name "$REDLOCK_NAME"`)...)
 			i.env(c.env, "REDLOCK_NODE_TIMEOUT=5s").start().wantCode(c.code)
 			i.wantError(c.says...)
-			if c.code == 0 && !strings.Contains(i.stdout.String(), "held by") {
-				t.Errorf("redlock inspect inside says\n%s", &i.stdout)
-			}
+			check.That(t, c.code != 0 || strings.Contains(i.stdout.String(), "held by"), "redlock inspect inside says\n%s", &i.stdout)
 		})
 	}
 }

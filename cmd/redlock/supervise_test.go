@@ -66,9 +66,7 @@ func TestSupervise(t *testing.T) {
 				if len(tree.killed) > 0 {
 					kill = tree.killed[0] // a second KILL at the same instant does no harm
 				}
-				if !slices.Equal(tree.termed, term) || kill != c.kill {
-					t.Errorf("TERM at %v, KILL at %v, want %v and %v", tree.termed, kill, term, c.kill)
-				}
+				check.That(t, slices.Equal(tree.termed, term) && kill == c.kill, "TERM at %v, KILL at %v, want %v and %v", tree.termed, kill, term, c.kill)
 			})
 		})
 	}

@@ -107,9 +107,7 @@ func TestUI(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.asked != nil {
-		t.Errorf("the page asked %q", p.asked)
-	}
+	check.That(t, p.asked == nil, "the page asked %q", p.asked)
 }
 
 // TestForce: the page frees a lock if it is allowed to, and asks first. Nothing but the page can have that done.
@@ -161,9 +159,7 @@ func TestForce(t *testing.T) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.asked) != 1 || !strings.HasPrefix(p.asked[0], "Free orders:42, held by orders-api on ") {
-		t.Errorf("the page asked %q", p.asked)
-	}
+	check.That(t, len(p.asked) == 1 && strings.HasPrefix(p.asked[0], "Free orders:42, held by orders-api on "), "the page asked %q", p.asked)
 }
 
 // TestMany: of very many names the page lists as many as it was told to, and finds the others by a pattern, also those
@@ -185,9 +181,7 @@ func TestMany(t *testing.T) {
 	p.until("#locks", "Next", "job:")
 	var rows int
 	p.do(chromedp.Evaluate(`document.querySelectorAll('#locks tbody tr').length`, &rows))
-	if rows != 50 {
-		t.Errorf("%d names are listed, want 50", rows)
-	}
+	check.That(t, rows == 50, "%d names are listed, want 50", rows)
 	first := p.text("#locks tbody tr")
 	p.click(`[data-key="#locksnext"]`)
 	p.until("#locks", "Back")

@@ -49,9 +49,7 @@ func TestEnter(t *testing.T) {
 		if same || err != nil {
 			t.Fatalf("Enter = %v, %v, want another hold", same, err)
 		}
-		if again.Token() <= h.Token() {
-			t.Errorf("its token is %d, not larger than %d", again.Token(), h.Token())
-		}
+		check.That(t, again.Token() > h.Token(), "its token is %d, not larger than %d", again.Token(), h.Token())
 	})
 }
 

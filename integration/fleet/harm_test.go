@@ -110,9 +110,7 @@ func TestHarm(t *testing.T) {
 					break
 				}
 			}
-			if refused == nil || !strings.HasPrefix(refused.Error(), "BUSY") {
-				t.Errorf("SET = %v, want BUSY", refused)
-			}
+			check.That(t, refused != nil && strings.HasPrefix(refused.Error(), "BUSY"), "SET = %v, want BUSY", refused)
 			if limit, err := configured(conn, "lua-time-limit"); limit != "5000" || err != nil {
 				t.Errorf("lua-time-limit is %s, %v afterwards", limit, err)
 			}
@@ -143,9 +141,7 @@ func TestKeys(t *testing.T) {
 		"zset":   `zset -1 ["a","7"]`,
 		"set":    "set -1",
 	}
-	if !maps.Equal(keys, want) {
-		t.Errorf("Keys = %q, want %q", keys, want)
-	}
+	check.That(t, maps.Equal(keys, want), "Keys = %q, want %q", keys, want)
 	do(t, m, "PEXPIRE", "hash", 100_000)
 	if keys, err = m.Keys(); err != nil || strings.HasPrefix(keys["hash"], "hash -1") {
 		t.Errorf("Keys = %q, %v, want what is left of 100000 ms", keys, err)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -68,9 +69,7 @@ func TestPerform(t *testing.T) {
 		slices.Sort(told[3:5])
 		slices.Sort(want[1:3])
 		slices.Sort(want[3:5])
-		if err != nil || !slices.Equal(told, want) {
-			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
-		}
+		check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
 	})
 }
 
@@ -92,9 +91,7 @@ func TestPerformLate(t *testing.T) {
 		want := []string{
 			"fault kill-empty 1s", "fault cut 2s", "mended cut 3s", "mended kill-empty 12s", "fault pause 13.5s", "mended pause 14.5s", "over 14.5s",
 		}
-		if err != nil || !slices.Equal(told, want) {
-			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
-		}
+		check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
 	})
 }
 
@@ -121,9 +118,7 @@ func TestWhatCannotBeDone(t *testing.T) {
 		for i := range told {
 			told[i] = strings.Replace(told[i], " 0s", " 1ns", 1)
 		}
-		if err != nil || mended != 1 || !slices.Equal(told, want) {
-			t.Errorf("perform = %v, mended %d times, and it recorded %q, want %q", err, mended, told, want)
-		}
+		check.That(t, err == nil && mended == 1 && slices.Equal(told, want), "perform = %v, mended %d times, and it recorded %q, want %q", err, mended, told, want)
 		if _, err := rehearse(t.Context(), t, how, Act{Kind: Busy, On: []string{"m1"}}); !errors.Is(err, slow) {
 			t.Errorf("perform of what cannot be mended = %v, want %v", err, slow)
 		}
@@ -147,9 +142,7 @@ func TestWhenAMasterForgets(t *testing.T) {
 			"fault clock-back 1s", "mended clock-back 3s forgets from 2s", "fault clock-fast 4.5s forgets", "mended clock-fast 6.5s",
 			"fault clock-slow 8s", "mended clock-slow 10s forgets from 9s", "over 10s",
 		}
-		if err != nil || !slices.Equal(told, want) {
-			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
-		}
+		check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
 	})
 }
 
@@ -162,9 +155,7 @@ func TestAgainAndAgain(t *testing.T) {
 			return kind{part: client, begin: doing(func() error { n++; return nil }), again: doing(again)}
 		}
 		_, err := rehearse(t.Context(), t, how, Act{Lasts: second, Every: 100 * time.Millisecond, Kind: ScriptFlush, On: []string{"m1"}})
-		if err != nil || n != 10 {
-			t.Errorf("perform = %v, done %d times in a second, want 10", err, n)
-		}
+		check.That(t, err == nil && n == 10, "perform = %v, done %d times in a second, want 10", err, n)
 	})
 }
 
@@ -219,9 +210,7 @@ func TestManyFaultsOfManyKinds(t *testing.T) {
 			t.Errorf("%d faults of %d kinds, want 240 of %d", total, len(n), len(kinds))
 		case cfg.Lasts > time.Minute:
 			for kind, n := range n {
-				if n < 2 {
-					t.Errorf("%s happens %d times in ten minutes", kind, n)
-				}
+				check.That(t, n >= 2, "%s happens %d times in ten minutes", kind, n)
 			}
 		}
 	})
@@ -232,16 +221,10 @@ func TestEveryFaultEnds(t *testing.T) {
 	eachPlan(t, func(t *testing.T, cfg Config, plan Plan) {
 		var end time.Duration
 		for _, a := range plan.Acts {
-			if a.Kind == calm && a.At < end {
-				t.Errorf("calm at %v, and faults until %v", a.At, end)
-			}
+			check.That(t, a.Kind != calm || a.At >= end, "calm at %v, and faults until %v", a.At, end)
 			end = max(end, a.At+a.Lasts)
-			if end > cfg.Lasts {
-				t.Errorf("%v at %v is not over at %v", a, a.At, cfg.Lasts)
-			}
-			if a.At < warmUp {
-				t.Errorf("%v begins at %v", a, a.At)
-			}
+			check.That(t, end <= cfg.Lasts, "%v at %v is not over at %v", a, a.At, cfg.Lasts)
+			check.That(t, a.At >= warmUp, "%v begins at %v", a, a.At)
 		}
 	})
 }
@@ -255,16 +238,12 @@ func TestOneFaultAtATimeOnAPart(t *testing.T) {
 				continue
 			}
 			k, names := kindOf(a.Kind), a.On
-			if len(names) == 0 {
-				t.Errorf("%v is on nobody", a)
-			}
+			check.That(t, len(names) != 0, "%v is on nobody", a)
 			for _, name := range names {
 				if name[0] == 'c' && k.part != client {
 					continue // cut off, beside what else may happen to the client
 				}
-				if free[name+string(k.part)] > a.At {
-					t.Errorf("%v at %v, and %s has another fault until %v", a, a.At, name, free[name+string(k.part)])
-				}
+				check.That(t, free[name+string(k.part)] <= a.At, "%v at %v, and %s has another fault until %v", a, a.At, name, free[name+string(k.part)])
 				free[name+string(k.part)] = a.At + a.Lasts
 			}
 		}
@@ -286,9 +265,7 @@ func TestNoMajorityForgets(t *testing.T) {
 					}
 				}
 			}
-			if len(forgot) > cfg.Masters/2 {
-				t.Errorf("at %v, %v, %v of %d have forgotten", a.At, a, slices.Sorted(maps.Keys(forgot)), cfg.Masters)
-			}
+			check.That(t, len(forgot) <= cfg.Masters/2, "at %v, %v, %v of %d have forgotten", a.At, a, slices.Sorted(maps.Keys(forgot)), cfg.Masters)
 		}
 	})
 }

@@ -194,9 +194,7 @@ func TestLose(t *testing.T) {
 
 func wantReset(t *testing.T, who string, err error) {
 	t.Helper()
-	if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
-		t.Errorf("%s reads %v, want that the connection is reset", who, err)
-	}
+	check.That(t, errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE), "%s reads %v, want that the connection is reset", who, err)
 }
 
 // left waits until the wire has that many connections.
@@ -269,9 +267,7 @@ func TestStreamUnderFaults(t *testing.T) {
 	})
 	got, err := io.ReadAll(master)
 	wg.Wait()
-	if err != nil || !bytes.Equal(got, sent) {
-		t.Errorf("%d bytes arrived, %v, want the %d that were sent", len(got), err, len(sent))
-	}
+	check.That(t, err == nil && bytes.Equal(got, sent), "%d bytes arrived, %v, want the %d that were sent", len(got), err, len(sent))
 }
 
 // TestCloseBehindASender: one that is held up does not hold up Close.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -187,9 +188,7 @@ func TestGrantOfAStoppedProcess(t *testing.T) {
 		start := f.rec.Now()
 		f.grant(&slowHold{fakeHold: fakeHold{name: "a", until: time.Now().Add(time.Second)}})
 		e := f.one(history.Granted)
-		if e.At != start || e.Until != start+time.Second {
-			t.Errorf("granted at %v until %v, want %v and %v", e.At, e.Until, start, start+time.Second)
-		}
+		check.That(t, e.At == start && e.Until == start+time.Second, "granted at %v until %v, want %v and %v", e.At, e.Until, start, start+time.Second)
 	})
 }
 
@@ -222,9 +221,7 @@ func TestLooksOften(t *testing.T) {
 			case e.What == history.Alive && e.At >= granted.At+left:
 				t.Fatalf("alive at %v, though it ended at %v", e.At, granted.At+left)
 			case e.What == history.Alive || e.What == history.Called && e.Do == history.Unlock && e.At-last.At < time.Second:
-				if e.At-last.At > look {
-					t.Errorf("%s at %v, %v after the last look", e.What, e.At, e.At-last.At)
-				}
+				check.That(t, e.At-last.At <= look, "%s at %v, %v after the last look", e.What, e.At, e.At-last.At)
 				if e.At-granted.At > left-look {
 					long++
 				}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 )
 
@@ -40,9 +41,7 @@ func TestFailures(t *testing.T) {
 				f.closing.Store(test.closing)
 				_ = f.call(test.ctx, history.Event{Do: test.do}, func(int, *history.Event) error { return test.err })
 				e := f.one(history.Returned)
-				if e.Err != test.want {
-					t.Errorf("recorded as %q, want %q", e.Err, test.want)
-				}
+				check.That(t, e.Err == test.want, "recorded as %q, want %q", e.Err, test.want)
 				if test.err != nil && e.Text != test.err.Error() {
 					t.Errorf("its text is %q, want %q", e.Text, test.err)
 				}
@@ -170,9 +169,7 @@ func TestEnd(t *testing.T) {
 		input.Close()
 		wait()
 		for _, e := range f.of(history.Called) {
-			if e.At > at && e.Do != history.CloseClient {
-				t.Errorf("%s began at %v, after the end of the input at %v", e.Do, e.At, at)
-			}
+			check.That(t, e.At <= at || e.Do == history.CloseClient, "%s began at %v, after the end of the input at %v", e.Do, e.At, at)
 		}
 		// The threads of this process are real, and a busy machine may have them wait.
 		all := slices.DeleteFunc(f.all(), func(e history.Event) bool { return e.What == history.Stall })
@@ -187,9 +184,7 @@ func TestEnd(t *testing.T) {
 		if last[2].Goroutines != 0 || last[2].Heap == 0 {
 			t.Errorf("left are %d goroutines and %d bytes, want 0 and some:\n%s", last[2].Goroutines, last[2].Heap, last[2].Text)
 		}
-		if len(all) < 10 {
-			t.Errorf("only %d events: nothing was shown", len(all))
-		}
+		check.That(t, len(all) >= 10, "only %d events: nothing was shown", len(all))
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 )
@@ -30,8 +31,6 @@ func TestOf(t *testing.T) {
 		{redlock.ErrOverlap, history.Unknown},
 		{redis.ErrNil, history.Unknown},
 	} {
-		if got := Of(test.err); got != test.want {
-			t.Errorf("Of(%v) = %q, want %q", test.err, got, test.want)
-		}
+		check.Equal(t, Of(test.err), test.want, "Of(%v)", test.err)
 	}
 }

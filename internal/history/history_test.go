@@ -50,9 +50,7 @@ func TestReadWhatWasWritten(t *testing.T) {
 	events, err := history.Read(&file)
 	check.OK(t, err)
 	got, err := history.Merge(events)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("Merge(Read) = %+v, %v; want %+v", got, err, want)
-	}
+	check.That(t, err == nil && reflect.DeepEqual(got, want), "Merge(Read) = %+v, %v; want %+v", got, err, want)
 }
 
 func TestErrorsNameTheirLine(t *testing.T) {
@@ -65,9 +63,7 @@ func TestErrorsNameTheirLine(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			in := `{"at":1,"what":"over"}` + "\n" + test.line + "\n" + `{"at":2,"what":"over"}` + "\n"
 			_, err := history.Read(strings.NewReader(in))
-			if err == nil || !strings.Contains(err.Error(), "line 2") {
-				t.Errorf("Read: %v, want an error of line 2", err)
-			}
+			check.That(t, err != nil && strings.Contains(err.Error(), "line 2"), "Read: %v, want an error of line 2", err)
 		})
 	}
 }
@@ -147,9 +143,7 @@ func TestViewRefusesContradictions(t *testing.T) {
 			h.Events = append(h.Events, test.event)
 			_, err := h.View()
 			for _, want := range []string{test.want, "event 20", "c1", string(test.event.What)} {
-				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("View: %v, want one with %q", err, want)
-				}
+				check.That(t, err != nil && strings.Contains(err.Error(), want), "View: %v, want one with %q", err, want)
 			}
 		})
 	}

@@ -90,9 +90,7 @@ func TestSummary(t *testing.T) {
 		Calm:        Unavailable{"b", history.Span{From: seconds(t, "2.0"), To: seconds(t, "2.5")}},
 		Excused:     1, Caught: 1,
 	}
-	if !reflect.DeepEqual(report.Summary, want) {
-		t.Errorf("got %+v\nwant %+v", report.Summary, want)
-	}
+	check.That(t, reflect.DeepEqual(report.Summary, want), "got %+v\nwant %+v", report.Summary, want)
 	for _, want := range []string{
 		"exclusion  passed             looked at 4, 1 that nobody promised to exclude\n",
 		"residue    FAILED             looked at 4, 4 violations\n",

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/redlock/internal/check"
 )
 
 func TestTurns(t *testing.T) {
@@ -291,9 +293,7 @@ func TestServiceTwice(t *testing.T) {
 			c2: 25.0 lock a, 28.0 return err=ended
 			c3: 25.5 trylock a, 25.5 grant until=40`).record(t)
 	got := service(r).Violations
-	if len(got) != 2 || got[0].At != seconds(t, "22") || got[1].At != seconds(t, "27") {
-		t.Errorf("got\n%swant one at 22 s, and one at 27 s", show(got))
-	}
+	check.That(t, len(got) == 2 && got[0].At == seconds(t, "22") && got[1].At == seconds(t, "27"), "got\n%swant one at 22 s, and one at 27 s", show(got))
 }
 
 // Where masters are far away, a name may lie free for four round trips.

@@ -210,7 +210,5 @@ func TestScripts(t *testing.T) {
 	for _, file := range files {
 		got = append(got, file.Name())
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the folder has %v, the page %v", got, want)
-	}
+	check.That(t, slices.Equal(got, want), "the folder has %v, the page %v", got, want)
 }

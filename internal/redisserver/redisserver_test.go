@@ -15,9 +15,7 @@ func TestFind(t *testing.T) {
 	path, err := redisserver.Find()
 	check.OK(t, err)
 	out, err := redisserver.Command(path, "--version").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "erver v=") {
-		t.Errorf("%s --version: %v\n%s", path, err, out)
-	}
+	check.That(t, err == nil && strings.Contains(string(out), "erver v="), "%s --version: %v\n%s", path, err, out)
 }
 
 // TestPortTaken: somebody else has the port that was chosen by the time the server wants it.
@@ -31,9 +29,7 @@ func TestPortTaken(t *testing.T) {
 		}
 		return nil
 	})
-	if len(chosen) != 2 || port != chosen[1] {
-		t.Errorf("the server has port %s of %v, want the second of two", port, chosen)
-	}
+	check.That(t, len(chosen) == 2 && port == chosen[1], "the server has port %s of %v, want the second of two", port, chosen)
 }
 
 // TestMissing: a machine without the program, whose PATH has no apt-get either.

@@ -79,15 +79,11 @@ func TestNoTestOwnsTheClock(t *testing.T) {
 			isTest := regexp.MustCompile(`^(Test|Example|Fuzz)`).MatchString(name) && !strings.HasSuffix(name, "Long")
 			if use := clockwork.FindString(text); use != "" && isTest && !slices.Contains(bubbles, name) {
 				found[folder+" "+name] = true
-				if realTime[folder+" "+name] == "" {
-					t.Errorf("%s of %s calls %s) outside of bubbles", name, folder, use)
-				}
+				check.That(t, realTime[folder+" "+name] != "", "%s of %s calls %s) outside of bubbles", name, folder, use)
 			}
 		}
 	}
 	for name := range realTime {
-		if !found[name] {
-			t.Errorf("%s does not look at the machine's clock", name)
-		}
+		check.That(t, found[name], "%s does not look at the machine's clock", name)
 	}
 }

@@ -118,9 +118,7 @@ func TestFaceIsWhole(t *testing.T) {
 			})
 		}
 	}
-	if seen < 60 {
-		t.Errorf("only %d exported objects were found, this test looks in the wrong place", seen)
-	}
+	check.That(t, seen >= 60, "only %d exported objects were found, this test looks in the wrong place", seen)
 }
 
 // reachable calls f for each declared type that a user of t gets from it. It looks into those for which f is true.
@@ -186,9 +184,7 @@ func TestLevels(t *testing.T) {
 	for _, file := range files(t) {
 		switch {
 		case path.Base(file) == "go.mod" && path.Dir(file) != "." && path.Dir(file) != "verify/tools":
-			if !slices.Contains(modules, path.Dir(file)) {
-				t.Errorf("MODULES of the Makefile lacks %s", path.Dir(file))
-			}
+			check.That(t, slices.Contains(modules, path.Dir(file)), "MODULES of the Makefile lacks %s", path.Dir(file))
 		case strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "internal/style/"):
 			beyond := slices.ContainsFunc(verified, func(folder string) bool { return under(file, folder) })
 			if text := read(t, file); strings.Contains(text, "testing.Short()") {

@@ -53,9 +53,7 @@ func blocksOf(t *testing.T, page string) (blocks []block) {
 func TestDocsNameLanguages(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, b := range blocksOf(t, page) {
-			if !slices.Contains(languages, b.lang) {
-				t.Errorf("%s:%d: the language of the block is %q: write one of %q behind the fence", b.page, b.line-1, b.lang, languages)
-			}
+			check.That(t, slices.Contains(languages, b.lang), "%s:%d: the language of the block is %q: write one of %q behind the fence", b.page, b.line-1, b.lang, languages)
 		}
 	}
 }

@@ -32,9 +32,7 @@ func TestDocsNameTests(t *testing.T) {
 			continue
 		}
 		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(strings.Join(proseLines(read(t, file)), "\n"), -1) {
-			if !strings.Contains(code.String(), "\nfunc "+name+"(") {
-				t.Errorf("%s names %s, and there is no such test: name the one that shows this now", file, name)
-			}
+			check.That(t, strings.Contains(code.String(), "\nfunc "+name+"("), "%s names %s, and there is no such test: name the one that shows this now", file, name)
 		}
 	}
 }
@@ -62,15 +60,11 @@ func TestDocsNameCode(t *testing.T) {
 			}
 			for _, name := range names.FindAllStringSubmatch(match[2], -1) {
 				named++
-				if !declares(read(t, file), name[1]) {
-					t.Errorf("%s: %s declares no %s: name what takes that step now, of a method as Type.method", page, file, name[1])
-				}
+				check.That(t, declares(read(t, file), name[1]), "%s: %s declares no %s: name what takes that step now, of a method as Type.method", page, file, name[1])
 			}
 		}
 	}
-	if named < 50 {
-		t.Errorf("the pages name %d functions, fewer than 50: mend the pattern of this test", named)
-	}
+	check.That(t, named >= 50, "the pages name %d functions, fewer than 50: mend the pattern of this test", named)
 }
 
 // declares reports whether the text of a file declares name, of a method as Type.method.
@@ -123,9 +117,7 @@ func TestDocsLinks(t *testing.T) {
 			}
 		}
 	}
-	if found < 50 {
-		t.Errorf("the pages have %d links, fewer than 50: mend the pattern of this test", found)
-	}
+	check.That(t, found >= 50, "the pages have %d links, fewer than 50: mend the pattern of this test", found)
 }
 
 // anchors returns how GitHub names the headings of a page.
@@ -212,9 +204,7 @@ func TestDocsShell(t *testing.T) {
 			}
 		}
 	}
-	if lines < 10 {
-		t.Errorf("the pages have %d lines of shell, fewer than 10: mend the pattern of this test", lines)
-	}
+	check.That(t, lines >= 10, "the pages have %d lines of shell, fewer than 10: mend the pattern of this test", lines)
 }
 
 // TestEverySymbolHasAnExample: each exported function, method, variable and constant of the packages redlock and
@@ -234,9 +224,7 @@ func TestEverySymbolHasAnExample(t *testing.T) {
 		pkg, err := exports.Import(module + "/" + public)
 		check.OK(t, err)
 		symbols := symbolsOf(pkg)
-		if len(symbols) < least {
-			t.Errorf("%d symbols of %s were found, fewer than %d: mend symbolsOf", len(symbols), public, least)
-		}
+		check.That(t, len(symbols) >= least, "%d symbols of %s were found, fewer than %d: mend symbolsOf", len(symbols), public, least)
 		for _, symbol := range symbols {
 			name := symbol[strings.LastIndex(symbol, ".")+1:]
 			called := slices.Contains([]string{"Error", "Unwrap", "String"}, name) || slices.Contains([]string{"Terms.Publish", "Terms.Text"}, symbol)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"example.com/redlock/internal/check"
 )
 
 // limits are how many words a page may have. The longest that anybody is asked to read has 3,500.
@@ -62,17 +64,11 @@ func TestPagesAreShort(t *testing.T) {
 		}
 		n := wordsOf(read(t, page))
 		all += n
-		if n > limits[page] {
-			t.Errorf("%s has %d words, its limit is %d: cut what another page says too and link there; a page of its own needs a row in limits", page, n, limits[page])
-		}
+		check.That(t, n <= limits[page], "%s has %d words, its limit is %d: cut what another page says too and link there; a page of its own needs a row in limits", page, n, limits[page])
 	}
-	if all > allWords {
-		t.Errorf("the pages have %d words, more than %d: cut what stands twice", all, allWords)
-	}
+	check.That(t, all <= allWords, "the pages have %d words, more than %d: cut what stands twice", all, allWords)
 	for page := range limits {
-		if !slices.Contains(pages(t), page) {
-			t.Errorf("%s has a limit, and is not there: take its row out of limits", page)
-		}
+		check.That(t, slices.Contains(pages(t), page), "%s has a limit, and is not there: take its row out of limits", page)
 	}
 }
 
@@ -120,19 +116,13 @@ func TestNamedPages(t *testing.T) {
 				continue
 			}
 			sections := anchors(read(t, match[1]))
-			if match[2] != "" && !slices.Contains(sections, match[2][1:]) {
-				t.Errorf("%s: %s has no section %s: name one of %q", file, match[1], match[2], sections)
-			}
+			check.That(t, match[2] == "" || slices.Contains(sections, match[2][1:]), "%s: %s has no section %s: name one of %q", file, match[1], match[2], sections)
 			for _, title := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(match[3], -1) {
-				if !slices.Contains(sections, strings.ReplaceAll(strings.ToLower(title[1]), " ", "-")) {
-					t.Errorf("%s: %s has no section %q: name one of %q", file, match[1], title[1], sections)
-				}
+				check.That(t, slices.Contains(sections, strings.ReplaceAll(strings.ToLower(title[1]), " ", "-")), "%s: %s has no section %q: name one of %q", file, match[1], title[1], sections)
 			}
 		}
 	}
-	if found < 50 {
-		t.Errorf("%d pages are named, fewer than 50: mend the pattern of this test", found)
-	}
+	check.That(t, found >= 50, "%d pages are named, fewer than 50: mend the pattern of this test", found)
 }
 
 // TestLogMessages: docs/troubleshooting.md has all that is logged, by how it begins, and nothing else.
@@ -157,15 +147,11 @@ func TestLogMessages(t *testing.T) {
 					listed[begin], known = true, true
 				}
 			}
-			if !known {
-				t.Errorf("%s logs %q: give it a row in docs/troubleshooting.md, what the log says", file, match[1])
-			}
+			check.That(t, known, "%s logs %q: give it a row in docs/troubleshooting.md, what the log says", file, match[1])
 		}
 	}
 	for begin, logged := range listed {
-		if !logged {
-			t.Errorf("docs/troubleshooting.md has %q, which nobody logs: take it out", begin)
-		}
+		check.That(t, logged, "docs/troubleshooting.md has %q, which nobody logs: take it out", begin)
 	}
 }
 
@@ -201,9 +187,7 @@ func TestFigures(t *testing.T) {
 			}
 		}
 	}
-	if quoted < 40 {
-		t.Errorf("%d figures are quoted, fewer than 40: mend the pattern of this test", quoted)
-	}
+	check.That(t, quoted >= 40, "%d figures are quoted, fewer than 40: mend the pattern of this test", quoted)
 }
 
 // resultsOf returns the tables of bench/RESULTS.md: "trial; row", then column.

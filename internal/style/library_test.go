@@ -61,7 +61,5 @@ func TestRoomsStayApart(t *testing.T) {
 			return true
 		})
 	}
-	if seen < 80 {
-		t.Errorf("only %d files were found, this test looks in the wrong place", seen)
-	}
+	check.That(t, seen >= 80, "only %d files were found, this test looks in the wrong place", seen)
 }

@@ -150,14 +150,10 @@ func TestRooms(t *testing.T) {
 		if _, ok := rooms[name]; !ok {
 			t.Errorf("package %q is in no rule: add it to rooms", name)
 		}
-		if name != "internal/style" && p.Doc == "" {
-			t.Errorf("package %q has no package comment", name)
-		}
+		check.That(t, name == "internal/style" || p.Doc != "", "package %q has no package comment", name)
 	}
 	for name := range rooms {
-		if !seen[name] {
-			t.Errorf("package %q is gone", name)
-		}
+		check.That(t, seen[name], "package %q is gone", name)
 	}
 }
 
@@ -167,9 +163,7 @@ func TestImportArrows(t *testing.T) {
 		for _, p := range list(t, goos, "./...") {
 			name := room(p.ImportPath)
 			for _, imported := range p.Imports {
-				if slices.Contains(noIO[name], imported) {
-					t.Errorf("%s does no I/O, but imports %s", name, imported)
-				}
+				check.That(t, !slices.Contains(noIO[name], imported), "%s does no I/O, but imports %s", name, imported)
 				short := imported
 				if under(imported, module) {
 					short = "ours/" + room(imported)
@@ -230,15 +224,11 @@ func TestScriptHeaders(t *testing.T) {
 			`(?m)^-- returns\s+\S`,
 			`(?m)^-- (Called for|Called by|A part of) \S`,
 		} {
-			if !regexp.MustCompile(want).MatchString(header) {
-				t.Errorf("%s: its header has no line like %s", file, want)
-			}
+			check.That(t, regexp.MustCompile(want).MatchString(header), "%s: its header has no line like %s", file, want)
 		}
 		// Every argument that the script reads is in its contract.
 		for _, used := range regexp.MustCompile(`(KEYS|ARGV)\[\d+\]`).FindAllString(text, -1) {
-			if !strings.Contains(header, used) {
-				t.Errorf("%s: its header does not say what %s is", file, used)
-			}
+			check.That(t, strings.Contains(header, used), "%s: its header does not say what %s is", file, used)
 		}
 	}
 	if scripts == 0 {

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -80,9 +81,7 @@ func TestCloseOfASlowFunction(t *testing.T) {
 				start(tr, 3, 4)
 				time.Sleep(time.Hour)
 				synctest.Wait()
-				if len(*told) != tt.told {
-					t.Errorf("told %v, want %d events", *told, tt.told)
-				}
+				check.That(t, len(*told) == tt.told, "told %v, want %d events", *told, tt.told)
 			})
 		})
 	}

@@ -71,9 +71,7 @@ func TestNotALock(t *testing.T) {
 						t.Fatalf("got error %v, want a *NotLockError", err)
 					}
 					// HDEL of a key of another type does not say of which.
-					if what.What != "it holds "+a.what && !strings.HasSuffix(what.What, "a value of another type") {
-						t.Errorf("got %q, want %q", what.What, a.what)
-					}
+					check.That(t, what.What == "it holds "+a.what || strings.HasSuffix(what.What, "a value of another type"), "got %q, want %q", what.What, a.what)
 					after := contents(h)
 					check.That(t, reflect.DeepEqual(after, before) && h.m.TTL("k") == 0, "changed from %v to %v, which expires in %v", before, after, h.m.TTL("k"))
 				})

@@ -134,9 +134,7 @@ func TestConditionsAreDocumented(t *testing.T) {
 	link := regexp.MustCompile(`\[\w+\]\((\w+\.md#\w+)\)`)
 	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \| (.*)`).FindAllStringSubmatch(table, -1) {
 		heals := row[2]
-		if heals != "yes" && heals != "no" {
-			t.Errorf("docs/troubleshooting.md: %q is neither yes nor no, of %s", heals, row[1])
-		}
+		check.That(t, heals == "yes" || heals == "no", "docs/troubleshooting.md: %q is neither yes nor no, of %s", heals, row[1])
 		for what := range strings.SplitSeq(row[1], "; ") {
 			documented[what] = heals == "yes"
 			helps[what] = strings.ReplaceAll(link.ReplaceAllString(row[3], "docs/$1"), "`", "")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 )
 
@@ -123,12 +124,8 @@ func TestTooManyStates(t *testing.T) {
 func TestSearchTwice(t *testing.T) {
 	k := Case{Masters: 3, Callers: 2, Delay: 2, Lease: 12, Starts: true, Faults: 1, Kinds: restart}.ready()
 	one, two := search([]system{newWorker(k)}, limit), search([]system{newWorker(k), newWorker(k)}, limit)
-	if one.wrong != "" || one.states < 10_000 {
-		t.Errorf("%q in %d states, want nothing in more than 10000", one.wrong, one.states)
-	}
-	if one.states != two.states || one.depth != two.depth {
-		t.Errorf("%d states, depth %d; then %d, %d", one.states, one.depth, two.states, two.depth)
-	}
+	check.That(t, one.wrong == "" && one.states >= 10_000, "%q in %d states, want nothing in more than 10000", one.wrong, one.states)
+	check.That(t, one.states == two.states && one.depth == two.depth, "%d states, depth %d; then %d, %d", one.states, one.depth, two.states, two.depth)
 	for id := range one.store.len() {
 		if string(one.store.key(uint32(id))) != string(two.store.key(uint32(id))) {
 			t.Fatalf("state %d is another the second time", id)
@@ -140,18 +137,12 @@ func TestSearchTwice(t *testing.T) {
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range allCases() {
-		if seen[k.Name] {
-			t.Errorf("two cases are called %q", k.Name)
-		}
+		check.That(t, !seen[k.Name], "two cases are called %q", k.Name)
 		seen[k.Name] = true
-		if k.Teeth && k.Nightly {
-			t.Errorf("%q has teeth, and is searched at night only", k.Name)
-		}
+		check.That(t, !k.Teeth || !k.Nightly, "%q has teeth, and is searched at night only", k.Name)
 	}
 	for _, name := range append(slices.Collect(maps.Keys(within)), teeth...) {
-		if !seen[name] {
-			t.Errorf("no case is called %q", name)
-		}
+		check.That(t, seen[name], "no case is called %q", name)
 	}
 }
 

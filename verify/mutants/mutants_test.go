@@ -127,9 +127,7 @@ func TestRules(t *testing.T) {
 	want, rules := table(string(text), patches)
 	broken := make(map[string]int)
 	for _, p := range patches {
-		if !slices.Contains(rules, p.rule) {
-			t.Errorf("%s: %s has no rule %q", p.name, page, p.rule)
-		}
+		check.That(t, slices.Contains(rules, p.rule), "%s: %s has no rule %q", p.name, page, p.rule)
 		broken[p.rule]++
 	}
 	for _, rule := range rules {
@@ -142,9 +140,7 @@ func TestRules(t *testing.T) {
 	} else if want != string(text) {
 		err = errors.New("it does not name the catchers of the patches: go test ./verify/mutants -run TestRules -update")
 	}
-	if err != nil {
-		t.Errorf("%s: %v", page, err)
-	}
+	check.That(t, err == nil, "%s: %v", page, err)
 }
 
 // toy makes a module with one function and two tests of it, and returns a lab for it.
