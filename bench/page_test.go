@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -61,9 +60,7 @@ func TestPageInParts(t *testing.T) {
 			r.add(part{trial, []contender{{name: "redlock"}}, []result{{rounds: [][]figure{{{"p50", "µs", p50}}}}}})
 		}
 		check.OK(t, r.writePage(dir, all), "writePage")
-		page, err := os.ReadFile(filepath.Join(dir, "RESULTS.md"))
-		check.OK(t, err)
-		return string(page)
+		return check.File(t, filepath.Join(dir, "RESULTS.md"))
 	}
 	for _, c := range []struct {
 		name   string

@@ -28,9 +28,7 @@ func TestImage(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	recipe, err := os.ReadFile("../Dockerfile")
-	check.OK(t, err)
-	check.OK(t, os.WriteFile(filepath.Join(folder, "Dockerfile"), recipe, 0o644))
+	check.OK(t, os.WriteFile(filepath.Join(folder, "Dockerfile"), []byte(check.File(t, "../Dockerfile")), 0o644))
 
 	pool, err := dockertest.NewPool("")
 	check.OK(t, err)

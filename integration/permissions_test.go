@@ -28,7 +28,7 @@ var aclRule = regexp.MustCompile(`(?m)^$\n    (ACL SETUSER locks .*)\n^$`)
 // server would split it as it is done here.
 func documentedRule(t *testing.T, more ...string) []any {
 	t.Helper()
-	rule := aclRule.FindStringSubmatch(readFile(t, "../docs/operations.md"))
+	rule := aclRule.FindStringSubmatch(check.File(t, "../docs/operations.md"))
 	if rule == nil || strings.ContainsAny(rule[1], `"'`) {
 		t.Fatal("docs/operations.md has no ACL rule of one line without quotes")
 	}

@@ -43,7 +43,7 @@ func newSecrets(t *testing.T, hosts ...string) secrets {
 
 func (s secrets) file(t *testing.T, name string) []byte {
 	t.Helper()
-	return []byte(readFile(t, filepath.Join(s.folder, name)))
+	return []byte(check.File(t, filepath.Join(s.folder, name)))
 }
 
 // tls is how clients connect to masters with these secrets.
@@ -214,10 +214,10 @@ func TestSecretsPrefix(t *testing.T) {
 		if err != nil {
 			return string(out), err
 		}
-		return readFile(t, filepath.Join(folder, "masters/users.acl")), nil
+		return check.File(t, filepath.Join(folder, "masters/users.acl")), nil
 	}
 	users, err := make("team-a/jobs.")
-	_, want, _ := strings.Cut(readFile(t, "../docs/deploy/users.acl"), " resetchannels")
+	_, want, _ := strings.Cut(check.File(t, "../docs/deploy/users.acl"), " resetchannels")
 	want, _, _ = strings.Cut(strings.ReplaceAll(want, "orders:", "team-a/jobs."), "\n")
 	check.That(t, err == nil && strings.Contains(users, want), "users.acl has\n%s, %v; want\n%s", users, err, want)
 	for _, prefix := range []string{"", "*", "a b", "[a]", "{a", "a|b"} {
@@ -269,19 +269,12 @@ func TestRedisConf(t *testing.T) {
 
 // TestUsersFile: users.acl has the line of docs/operations.md.
 func TestUsersFile(t *testing.T) {
-	page, users := readFile(t, "../docs/operations.md"), readFile(t, "../docs/deploy/users.acl")
+	page, users := check.File(t, "../docs/operations.md"), check.File(t, "../docs/deploy/users.acl")
 	_, line, _ := strings.Cut(page, "ACL SETUSER ")
 	line, _, _ = strings.Cut(line, "\n")
 	if want := "user default off resetpass ~* &* +@all\nuser " + line + "\nuser operator on >operator-password ~* &* +@all\n"; users != want {
 		t.Errorf("users.acl has\n%s\nwant\n%s", users, want)
 	}
-}
-
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	check.OK(t, err)
-	return string(text)
 }
 
 // lookUp returns what a YAML document has at a path, such as "spec.ports.0.port".
@@ -304,7 +297,7 @@ func lookUp(doc any, path string) any {
 // TestComposeFile: five masters, each with a port of its own, and the files that TestSetUp tries.
 func TestComposeFile(t *testing.T) {
 	var file map[string]any
-	check.OK(t, yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file))
+	check.OK(t, yaml.Unmarshal([]byte(check.File(t, "../docs/deploy/compose.yaml")), &file))
 	if n := len(file["services"].(map[string]any)); n != 5 {
 		t.Errorf("%d services, want 5", n)
 	}
@@ -331,7 +324,7 @@ const start = "/etc/redis/conf/redis.conf --include /etc/redis/conf/tls.conf --a
 // missing, a guard apart, with the files that TestSetUp tries, and that the lines in its head make.
 func TestKubernetesFile(t *testing.T) {
 	docs := map[string]any{}
-	text := readFile(t, "../docs/deploy/kubernetes.yaml")
+	text := check.File(t, "../docs/deploy/kubernetes.yaml")
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	for {
 		var doc map[string]any

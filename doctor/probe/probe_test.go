@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -297,9 +296,8 @@ func TestReadings(t *testing.T) {
 // documentedRights returns what docs/operations.md has a user permitted: the rules of each line.
 func documentedRights(t *testing.T) (lines [][]string) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/operations.md")
-	check.OK(t, err)
-	for _, line := range regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindAllString(string(page), -1) {
+	page := check.File(t, "../../docs/operations.md")
+	for _, line := range regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindAllString(page, -1) {
 		isNone := func(word string) bool { return !strings.ContainsAny(word[:1], "+~&") }
 		lines = append(lines, slices.DeleteFunc(strings.Fields(line), isNone))
 	}

@@ -51,7 +51,7 @@ func TestNoTestOwnsTheClock(t *testing.T) {
 		if !strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		folder, text, fset := path.Dir(file), read(t, file), token.NewFileSet()
+		folder, text, fset := path.Dir(file), check.File(t, file), token.NewFileSet()
 		parsed, err := parser.ParseFile(fset, file, text, parser.SkipObjectResolution)
 		check.OK(t, err)
 		if packages[folder] == nil {

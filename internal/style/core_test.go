@@ -178,7 +178,7 @@ func reachable(t types.Type, seen map[types.Type]bool, f func(*types.TypeName) b
 // integration and verify. So none there ends in Long.
 func TestLevels(t *testing.T) {
 	long := regexp.MustCompile(`(?m)^func Test\w*Long\(`)
-	line := regexp.MustCompile(`(?m)^MODULES = (.*)$`).FindStringSubmatch(read(t, "Makefile"))
+	line := regexp.MustCompile(`(?m)^MODULES = (.*)$`).FindStringSubmatch(check.File(t, "Makefile"))
 	modules := strings.Fields(line[1])
 	verified := append(slices.DeleteFunc(slices.Clone(modules), func(m string) bool { return m == "cmd/redlock" }), "integration", "verify")
 	for _, file := range files(t) {
@@ -187,7 +187,7 @@ func TestLevels(t *testing.T) {
 			check.That(t, slices.Contains(modules, path.Dir(file)), "MODULES of the Makefile lacks %s", path.Dir(file))
 		case strings.HasSuffix(file, "_test.go") && !strings.HasPrefix(file, "internal/style/"):
 			beyond := slices.ContainsFunc(verified, func(folder string) bool { return under(file, folder) })
-			if text := read(t, file); strings.Contains(text, "testing.Short()") {
+			if text := check.File(t, file); strings.Contains(text, "testing.Short()") {
 				t.Errorf("%s does less with -short", file)
 			} else if beyond && long.MatchString(text) {
 				t.Errorf("%s has %q, and make verify runs all tests there", file, long.FindString(text))

@@ -32,7 +32,7 @@ var languages = []string{"go", "sh", "text", "mermaid", "yaml", "json", "sql", "
 func blocksOf(t *testing.T, page string) (blocks []block) {
 	t.Helper()
 	var open *block
-	for i, line := range strings.Split(read(t, page), "\n") {
+	for i, line := range strings.Split(check.File(t, page), "\n") {
 		fence, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
 		switch {
 		case isFence && open == nil:
@@ -91,7 +91,7 @@ func TestDocsCompileLong(t *testing.T) {
 			}
 		}
 		if strings.Contains(preamble, "\n//tables\n") {
-			fragments = append(fragments, cells(page, read(t, page))...)
+			fragments = append(fragments, cells(page, check.File(t, page))...)
 		}
 		if len(fragments) > 0 {
 			overlays[module][folder+"/page.go"] = preamble + wrap(fragments)
@@ -144,7 +144,7 @@ func preambleOf(t *testing.T, page string) (source, module string) {
 	if !slices.Contains(files(t), file) {
 		file = preambles + "page.go"
 	}
-	source, module = read(t, file), "."
+	source, module = check.File(t, file), "."
 	first, _, _ := strings.Cut(source, "\n")
 	if name, ok := strings.CutPrefix(first, "//module "); ok {
 		module = name

@@ -24,14 +24,14 @@ func TestDocsNameTests(t *testing.T) {
 	var code strings.Builder
 	for _, file := range files(t) {
 		if strings.HasSuffix(file, "_test.go") {
-			code.WriteString(read(t, file))
+			code.WriteString(check.File(t, file))
 		}
 	}
 	for _, file := range files(t) {
 		if path.Ext(file) != ".md" {
 			continue
 		}
-		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(strings.Join(proseLines(read(t, file)), "\n"), -1) {
+		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(strings.Join(proseLines(check.File(t, file)), "\n"), -1) {
 			check.That(t, strings.Contains(code.String(), "\nfunc "+name+"("), "%s names %s, and there is no such test: name the one that shows this now", file, name)
 		}
 	}
@@ -45,7 +45,7 @@ func TestDocsNameCode(t *testing.T) {
 	names := regexp.MustCompile("`([\\w.]+)`")
 	there, named := files(t), 0
 	for _, page := range pages(t) {
-		text := strings.Join(strings.Fields(read(t, page)), " ") // a list may go on in the next line
+		text := strings.Join(strings.Fields(check.File(t, page)), " ") // a list may go on in the next line
 		for _, match := range naming.FindAllStringSubmatch(text, -1) {
 			file := match[1]
 			switch {
@@ -60,7 +60,7 @@ func TestDocsNameCode(t *testing.T) {
 			}
 			for _, name := range names.FindAllStringSubmatch(match[2], -1) {
 				named++
-				check.That(t, declares(read(t, file), name[1]), "%s: %s declares no %s: name what takes that step now, of a method as Type.method", page, file, name[1])
+				check.That(t, declares(check.File(t, file), name[1]), "%s: %s declares no %s: name what takes that step now, of a method as Type.method", page, file, name[1])
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func TestDocsLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	there, found := files(t), 0
 	for _, page := range append(pages(t), "CHANGELOG.md") {
-		for i, line := range proseLines(read(t, page)) {
+		for i, line := range proseLines(check.File(t, page)) {
 			for _, match := range link.FindAllStringSubmatch(line, -1) {
 				target, anchor, _ := strings.Cut(match[1], "#")
 				if u, err := url.Parse(match[1]); err != nil || u.Scheme != "" {
@@ -111,8 +111,8 @@ func TestDocsLinks(t *testing.T) {
 				case isFolder && anchor == "":
 				case !slices.Contains(there, file):
 					t.Errorf("%s:%d links to %s, and there is no such file: correct the link", page, i+1, file)
-				case anchor != "" && !slices.Contains(anchors(read(t, file)), anchor):
-					t.Errorf("%s:%d: %s has no heading #%s: link to one of %q", page, i+1, file, anchor, anchors(read(t, file)))
+				case anchor != "" && !slices.Contains(anchors(check.File(t, file)), anchor):
+					t.Errorf("%s:%d: %s has no heading #%s: link to one of %q", page, i+1, file, anchor, anchors(check.File(t, file)))
 				}
 			}
 		}
@@ -165,7 +165,7 @@ func proseLines(text string) []string {
 // and files of this repository that it names are there. The redlock command's own parser reads its
 // lines: TestDocumentedLines, in cmd/redlock.
 func TestDocsShell(t *testing.T) {
-	targets := regexp.MustCompile(`(?m)^([a-z]+):`).FindAllStringSubmatch(read(t, "Makefile"), -1)
+	targets := regexp.MustCompile(`(?m)^([a-z]+):`).FindAllStringSubmatch(check.File(t, "Makefile"), -1)
 	local := regexp.MustCompile(`(?:^|\s)(\./[\w./-]+)`)
 	there, lines := files(t), 0
 	for _, page := range pages(t) {
@@ -216,7 +216,7 @@ func TestEverySymbolHasAnExample(t *testing.T) {
 		isTest := strings.HasSuffix(file, "_test.go")
 		isProgram := strings.HasPrefix(file, "examples/") && path.Ext(file) == ".go" && !isTest
 		if isProgram || isTest && strings.HasPrefix(path.Base(file), "example") {
-			examples.WriteString(read(t, file))
+			examples.WriteString(check.File(t, file))
 		}
 	}
 	exports := exportsOf(t, "./redlock", "./redlockadmin")

@@ -62,7 +62,7 @@ func TestPagesAreShort(t *testing.T) {
 		if slices.Contains(generated, page) {
 			continue
 		}
-		n := wordsOf(read(t, page))
+		n := wordsOf(check.File(t, page))
 		all += n
 		check.That(t, n <= limits[page], "%s has %d words, its limit is %d: cut what another page says too and link there; a page of its own needs a row in limits", page, n, limits[page])
 	}
@@ -90,7 +90,7 @@ func TestPagesForReadersNameNoCode(t *testing.T) {
 		if !forReaders(page) {
 			continue
 		}
-		for i, line := range proseLines(read(t, page)) {
+		for i, line := range proseLines(check.File(t, page)) {
 			if name := code.FindString(line); name != "" {
 				t.Errorf("%s:%d names %s, which means nothing to a user: say what it does, or move that to docs/design", page, i+1, name)
 			}
@@ -109,13 +109,13 @@ func TestNamedPages(t *testing.T) {
 		if !slices.Contains([]string{".go", ".lua", ".yaml", ".conf", ".sh"}, path.Ext(file)) || strings.HasSuffix(file, "docs_words_test.go") {
 			continue
 		}
-		for _, match := range named.FindAllStringSubmatch(read(t, file), -1) {
+		for _, match := range named.FindAllStringSubmatch(check.File(t, file), -1) {
 			found++
 			if !slices.Contains(files(t), match[1]) {
 				t.Errorf("%s: there is no %s: name the page that has this now", file, match[1])
 				continue
 			}
-			sections := anchors(read(t, match[1]))
+			sections := anchors(check.File(t, match[1]))
 			check.That(t, match[2] == "" || slices.Contains(sections, match[2][1:]), "%s: %s has no section %s: name one of %q", file, match[1], match[2], sections)
 			for _, title := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(match[3], -1) {
 				check.That(t, slices.Contains(sections, strings.ReplaceAll(strings.ToLower(title[1]), " ", "-")), "%s: %s has no section %q: name one of %q", file, match[1], title[1], sections)
@@ -127,7 +127,7 @@ func TestNamedPages(t *testing.T) {
 
 // TestLogMessages: docs/troubleshooting.md has all that is logged, by how it begins, and nothing else.
 func TestLogMessages(t *testing.T) {
-	_, table, _ := strings.Cut(read(t, "docs/troubleshooting.md"), "## What the log says")
+	_, table, _ := strings.Cut(check.File(t, "docs/troubleshooting.md"), "## What the log says")
 	table, _, _ = strings.Cut(table, "\n## ")
 	listed := map[string]bool{} // whether it is logged
 	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(table, -1) {
@@ -140,7 +140,7 @@ func TestLogMessages(t *testing.T) {
 		if room, _, _ := strings.Cut(file, "/"); !slices.Contains([]string{"node", "multilock", "redlock", "internal"}, room) || strings.HasSuffix(file, "_test.go") || path.Ext(file) != ".go" {
 			continue
 		}
-		for _, match := range logs.FindAllStringSubmatch(read(t, file), -1) {
+		for _, match := range logs.FindAllStringSubmatch(check.File(t, file), -1) {
 			known := false
 			for begin := range listed {
 				if strings.HasPrefix(match[1], begin) {
@@ -165,7 +165,7 @@ func TestFigures(t *testing.T) {
 	figure := regexp.MustCompile(`\d[\d,]*(?:\.\d+)?(?: (?:µs|ms|s)\b)?|–|failed`)
 	quoted := 0
 	for _, page := range pages(t) {
-		for i, line := range strings.Split(read(t, page), "\n") {
+		for i, line := range strings.Split(check.File(t, page), "\n") {
 			begin := 0
 			for _, at := range quote.FindAllStringSubmatchIndex(line, -1) {
 				trial, row, columns := line[at[2]:at[3]], line[at[4]:at[5]], strings.Split(line[at[6]:at[7]], "; ")
@@ -196,7 +196,7 @@ func resultsOf(t *testing.T) map[string]map[string]string {
 	results := map[string]map[string]string{}
 	var trial string
 	var columns []string
-	for line := range strings.Lines(read(t, "bench/RESULTS.md")) {
+	for line := range strings.Lines(check.File(t, "bench/RESULTS.md")) {
 		if name, ok := strings.CutPrefix(line, "`"); ok {
 			trial, _, _ = strings.Cut(name, "`")
 		}

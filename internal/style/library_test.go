@@ -29,7 +29,7 @@ func TestRoomsStayApart(t *testing.T) {
 			continue
 		}
 		seen++
-		text := read(t, name)
+		text := check.File(t, name)
 		if lines := strings.Count(text, "\n"); lines > longest {
 			t.Errorf("%s has %d lines, more than %d", name, lines, longest)
 		}

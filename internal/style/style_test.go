@@ -211,7 +211,7 @@ func TestScriptHeaders(t *testing.T) {
 			continue
 		}
 		scripts++
-		header, text := "", read(t, file)
+		header, text := "", check.File(t, file)
 		for line := range strings.Lines(text) {
 			if !strings.HasPrefix(line, "--") {
 				break
@@ -244,7 +244,7 @@ func TestSelfContained(t *testing.T) {
 		if strings.HasSuffix(file, "go.sum") {
 			continue
 		}
-		for i, line := range strings.Split(read(t, file), "\n") {
+		for i, line := range strings.Split(check.File(t, file), "\n") {
 			if found := forbidden.FindString(line); found != "" {
 				t.Errorf("%s:%d refers to %s", file, i+1, found)
 			}
@@ -273,11 +273,4 @@ func files(t *testing.T) (names []string) {
 	})
 	check.OK(t, err)
 	return names
-}
-
-func read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	check.OK(t, err)
-	return string(text)
 }

@@ -79,9 +79,8 @@ func TestRoundsFallOnAGrid(t *testing.T) {
 //	go test ./multilock/attempt -run TestPicture -update
 func TestPicture(t *testing.T) {
 	const page = "STATES.md"
-	was, err := os.ReadFile(page)
-	check.OK(t, err)
-	before, rest, ok := strings.Cut(string(was), "<!-- states: attempt -->\n")
+	was := check.File(t, page)
+	before, rest, ok := strings.Cut(was, "<!-- states: attempt -->\n")
 	_, after, closed := strings.Cut(rest, "<!-- /states -->\n")
 	if !ok || !closed {
 		t.Fatalf("%s has no place for the picture", page)
@@ -92,7 +91,7 @@ func TestPicture(t *testing.T) {
 	}
 	picture := strings.Join(append(lines, "ended --> [*]"), "\n    ")
 	text := before + "<!-- states: attempt -->\n```mermaid\n" + picture + "\n```\n<!-- /states -->\n" + after
-	if text == string(was) {
+	if text == was {
 		return
 	}
 	if !*update {

@@ -31,24 +31,23 @@ func TestStories(t *testing.T) {
 	}
 	took := map[Arrow]bool{}
 	for _, file := range files {
-		was, err := os.ReadFile(file)
-		check.OK(t, err)
+		was := check.File(t, file)
 		for name, begin := range map[string]clock.Instant{
 			"at the epoch":     {}, // a zero instant has to mean nothing
 			"before the epoch": clock.Instant{}.Add(-26 * 365 * 24 * time.Hour),
 			"after the epoch":  clock.Instant{}.Add(time.Hour + 1),
 		} {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+name, func(t *testing.T) {
-				got, stories := tell(t, string(was), begin)
+				got, stories := tell(t, was, begin)
 				for _, s := range stories {
 					maps.Copy(took, s.took)
 				}
 				switch {
-				case got == string(was):
+				case got == was:
 				case *update:
 					check.OK(t, os.WriteFile(file, []byte(got), 0o644))
 				default:
-					t.Errorf("%s: %s\n-update writes what comes of it", file, firstDifference(string(was), got))
+					t.Errorf("%s: %s\n-update writes what comes of it", file, firstDifference(was, got))
 				}
 			})
 		}
@@ -63,9 +62,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	check.OK(t, err)
 	for _, file := range files {
-		text, err := os.ReadFile(file)
-		check.OK(t, err)
-		_, stories := tell(t, string(text), clock.Instant{})
+		_, stories := tell(t, check.File(t, file), clock.Instant{})
 		for i, s := range stories {
 			masters, rounds, room := make([]Master, s.conf.Masters), make([]Round, MaxRounds), make([]Entry, 0, len(s.steps))
 			var out Effects

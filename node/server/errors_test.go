@@ -124,11 +124,8 @@ func TestHeals(t *testing.T) {
 // TestConditionsAreDocumented: the table of docs/troubleshooting.md says what the code does, and the code
 // gives the remedies of the table.
 func TestConditionsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../../docs/troubleshooting.md")
-	check.OK(t, err)
-	checks, err := os.ReadFile("../../docs/doctor.md")
-	check.OK(t, err)
-	_, table, _ := strings.Cut(string(text), "| a master says | passes by itself |")
+	checks := check.File(t, "../../docs/doctor.md")
+	_, table, _ := strings.Cut(check.File(t, "../../docs/troubleshooting.md"), "| a master says | passes by itself |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	documented, helps := map[string]bool{}, map[string]string{}
 	link := regexp.MustCompile(`\[\w+\]\((\w+\.md#\w+)\)`)
@@ -144,7 +141,7 @@ func TestConditionsAreDocumented(t *testing.T) {
 		heals, ok := documented[r.what]
 		check.That(t, ok && heals == r.heals, "docs/troubleshooting.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
 		check.That(t, r.remedy != "" && strings.HasPrefix(helps[r.what], r.remedy), "docs/troubleshooting.md: against %s helps %q, but the code says %q", r.what, helps[r.what], r.remedy)
-		check.That(t, strings.Contains(string(checks), "| `"+r.about+"` |"), "docs/doctor.md has no check %q, which is to tell of %s", r.about, r.what)
+		check.That(t, strings.Contains(checks, "| `"+r.about+"` |"), "docs/doctor.md has no check %q, which is to tell of %s", r.about, r.what)
 		delete(documented, r.what)
 	}
 	for what := range documented {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -107,12 +106,10 @@ func TestCatchersAreThere(t *testing.T) {
 			if err != nil || len(files) == 0 {
 				t.Errorf("%s: there is no package %s", p.name, by.pkg)
 			}
-			if by.pkg != "model" && !slices.ContainsFunc(files, func(file string) bool {
-				text, err := os.ReadFile(file)
-				return err == nil && strings.Contains(string(text), "\nfunc "+by.name()+"(t *testing.T)")
-			}) {
-				t.Errorf("%s: there is no test %s in %s", p.name, by.test, by.pkg)
-			}
+			there := slices.ContainsFunc(files, func(file string) bool {
+				return strings.Contains(check.File(t, file), "\nfunc "+by.name()+"(t *testing.T)")
+			})
+			check.That(t, by.pkg == "model" || there, "%s: there is no test %s in %s", p.name, by.test, by.pkg)
 		}
 	}
 }
@@ -121,10 +118,9 @@ func TestCatchersAreThere(t *testing.T) {
 // After a change that is meant: go test ./verify/mutants -run TestRules -update.
 func TestRules(t *testing.T) {
 	file := filepath.Join(root, page)
-	text, err := os.ReadFile(file)
-	check.OK(t, err)
+	text := check.File(t, file)
 	patches := all(t)
-	want, rules := table(string(text), patches)
+	want, rules := table(text, patches)
 	broken := make(map[string]int)
 	for _, p := range patches {
 		check.That(t, slices.Contains(rules, p.rule), "%s: %s has no rule %q", p.name, page, p.rule)
@@ -135,12 +131,13 @@ func TestRules(t *testing.T) {
 			t.Errorf("%d patches break the rule %q, want one, or two of different kinds", n, rule)
 		}
 	}
-	if *update && want != string(text) {
-		err = os.WriteFile(file, []byte(want), 0o644)
-	} else if want != string(text) {
-		err = errors.New("it does not name the catchers of the patches: go test ./verify/mutants -run TestRules -update")
+	switch {
+	case want == text:
+	case *update:
+		check.OK(t, os.WriteFile(file, []byte(want), 0o644))
+	default:
+		t.Errorf("%s does not name the catchers of the patches: go test ./verify/mutants -run TestRules -update", page)
 	}
-	check.That(t, err == nil, "%s: %v", page, err)
 }
 
 // toy makes a module with one function and two tests of it, and returns a lab for it.
