@@ -52,9 +52,7 @@ func TestHandOver(t *testing.T) {
 		if led := time.Since(unlocked) - time.Minute; led > 50*time.Millisecond {
 			t.Errorf("the next replica led %v after the first had stopped", led)
 		}
-		if fresh <= old {
-			t.Errorf("the token of the next leader is %d, want more than %d", fresh, old)
-		}
+		check.That(t, fresh > old, "the token of the next leader is %d, want more than %d", fresh, old)
 	})
 }
 

@@ -64,12 +64,8 @@ func TestDeploy(t *testing.T) {
 		words := strings.Fields(line) // web1 v1 token
 		order, tokens = append(order, words[1]), append(tokens, words[2])
 	}
-	if len(order) != 12 || len(slices.Compact(slices.Clone(order))) != 4 {
-		t.Errorf("the deployments were mixed: %q", order)
-	}
-	if !slices.IsSorted(tokens) {
-		t.Errorf("the tokens do not grow: %q", tokens)
-	}
+	check.That(t, len(order) == 12 && len(slices.Compact(slices.Clone(order))) == 4, "the deployments were mixed: %q", order)
+	check.That(t, slices.IsSorted(tokens), "the tokens do not grow: %q", tokens)
 
 	// One that does not get its turn in time says so.
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})

@@ -137,9 +137,7 @@ func TestTakeBothLocks(t *testing.T) {
 					}
 					all.Wait()
 					for which := range turns {
-						if turns[which].Load() == 0 {
-							t.Errorf("program %d had no turn in two minutes", which)
-						}
+						check.That(t, turns[which].Load() != 0, "program %d had no turn in two minutes", which)
 					}
 				})
 			})
@@ -157,9 +155,7 @@ func TestBothLocksEndTogether(t *testing.T) {
 				began := time.Now()
 				err := inBoth(t.Context(), p.take, p.client, "orders:42", func(ctx context.Context) error {
 					time.Sleep(20 * time.Second)
-					if ctx.Err() != nil {
-						t.Errorf("the work was ended after %v, while both locks were held", time.Since(began))
-					}
+					check.That(t, ctx.Err() == nil, "the work was ended after %v, while both locks were held", time.Since(began))
 					for _, master := range fleet.Masters() {
 						master.Del("orders:42")
 					}
@@ -201,8 +197,6 @@ func TestSameNameInTwoLibraries(t *testing.T) {
 		t.Errorf("redsync's TryLock beside ours = %v, want ErrTaken", err)
 	}
 	_, err = redislock.New(dial(t, fleet)).Obtain(ctx, "orders:42", time.Second, nil)
-	if err == nil || errors.Is(err, redislock.ErrNotObtained) || !strings.Contains(err.Error(), "WRONGTYPE") {
-		t.Errorf("bsm's Obtain beside ours = %v, want WRONGTYPE", err)
-	}
+	check.That(t, err != nil && !errors.Is(err, redislock.ErrNotObtained) && strings.Contains(err.Error(), "WRONGTYPE"), "bsm's Obtain beside ours = %v, want WRONGTYPE", err)
 	check.OK(t, hold.Unlock(ctx), "Unlock: the others have touched the lock")
 }

@@ -165,9 +165,7 @@ func TestGettingStarted(t *testing.T) {
 				last = text
 			}
 		}
-		if last != check.File(t, "../service/"+name) {
-			t.Errorf("examples/service/%s is not what the page shows", name)
-		}
+		check.That(t, last == check.File(t, "../service/"+name), "examples/service/%s is not what the page shows", name)
 	}
 }
 
@@ -182,9 +180,7 @@ func TestChangesByThePage(t *testing.T) {
 		}
 		changes[of] = append(changes[of], s)
 	}
-	if len(changes) != 3 {
-		t.Errorf("the page has steps for %d changes, want those for masters, sets and the library", len(changes))
-	}
+	check.That(t, len(changes) == 3, "the page has steps for %d changes, want those for masters, sets and the library", len(changes))
 	if !*full {
 		delete(changes, "Upgrade the library")
 	}

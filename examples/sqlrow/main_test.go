@@ -56,9 +56,7 @@ func TestToken(t *testing.T) {
 						t.Fatalf("%s = %v, want %v", call, err, tt.want)
 					}
 					want := fmt.Sprintf("token %d: the row has seen %d", tt.token, seen)
-					if err != nil && !strings.HasSuffix(err.Error(), want) {
-						t.Errorf("%s = %v, want %s", call, err, want)
-					}
+					check.That(t, err == nil || strings.HasSuffix(err.Error(), want), "%s = %v, want %s", call, err, want)
 				})
 			}
 		}
