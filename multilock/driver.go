@@ -113,7 +113,7 @@ func (d *driver) follow(release *message) bool {
 	}
 	ended, ev := release.to.(*round), attempt.Event{Follow: true}
 	ended.next = d.beginLocked(&ev)
-	entry := d.entryLocked(d.lastLocked(), ev.Told)
+	entry := d.entryLocked(d.lastLocked())
 	// Here, so that it goes before whatever is sent for the caller.
 	d.postLocked(message{cmd: release.cmd.Entering(d.owner, entry), at: release.at, to: ended})
 	d.mu.Unlock()
@@ -186,7 +186,7 @@ func (d *driver) advanceLocked(ev *attempt.Event, of *round, why error) (sent *r
 		end.unkept = true
 	}
 	if out.Send != 0 {
-		sent = d.roundLocked(&out, ev.Told, end)
+		sent = d.roundLocked(&out, end)
 	} else if end.hold != nil || end.unkept {
 		d.postLocked(end)
 	}

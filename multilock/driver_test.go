@@ -62,7 +62,11 @@ func TestEffectsBecomeCommands(t *testing.T) {
 			{"release", attempt.Round{Command: attempt.Release}, false, false, o.Release(seen, d.since)},
 		} {
 			tt.round.Number, d.state.Want.Wait = 7, !tt.tries
-			r := d.roundLocked(&attempt.Effects{Send: at, Round: tt.round}, !tt.deaf, message{})
+			fx.m.subs.work.Store(uint32(fx.m.All.Set()))
+			if tt.deaf {
+				fx.m.subs.work.Store(0b110) // the other one is up
+			}
+			r := d.roundLocked(&attempt.Effects{Send: at, Round: tt.round}, message{})
 			check.That(t, r.try == d.state.Try && r.number == 7 && r.at == at && d.out.messages[0].to == r, "%s: its answers come to %+v", tt.name, r)
 			wantMessages(t, tt.name, d, []Set{at}, tt.want)
 		}

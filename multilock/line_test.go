@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
@@ -504,6 +507,40 @@ func TestFirstToWaitKeepsItsPlace(t *testing.T) {
 		unlock(t, first.wantHold(t, "first"))
 		time.Sleep(time.Second)
 		unlock(t, second.wantHold(t, "after it"))
+	})(t)
+}
+
+// A client that one master cannot tell of hand-offs shares a lock with others at once, also where another master grants
+// nothing: the two that are left would hand it to different clients.
+func TestOneThatAMasterCannotTellIsHandedItThere(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		pools := fx.Pools()
+		pools[0] = bent.Reply(pools[0], "SUBSCRIBE", redis.Error("ERR max number of clients reached"))
+		deaf := connect(fx.Fleet, pools, node.Config{})
+		t.Cleanup(func() { deaf.Close() })
+		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		fx.Master(2).Fill(true)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		turn := func(m *Masters) error {
+			for range 20 {
+				hold, err := m.Lock(ctx, patient("k"))
+				if err != nil {
+					return err
+				}
+				time.Sleep(5 * time.Millisecond)
+				if err := hold.Unlock(ctx, entryOf(hold)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		other := during(func() error { return turn(fx.m) })
+		check.OK(t, turn(deaf), "20 turns of the client that a master cannot tell")
+		check.OK(t, <-other, "20 turns of the other client")
+		fx.Master(2).Kill()
+		rest(time.Second)
+		check.That(t, fx.m.hearsAll() && !deaf.hearsAll(), "one hears from all masters that are up: %v, %v, want the first alone", fx.m.hearsAll(), deaf.hearsAll())
 	})(t)
 }
 

@@ -37,7 +37,7 @@ type round struct {
 
 // roundLocked makes the round that a step wants sent, and puts its command into the outbox: into msg, which says what else
 // is to be done at that moment. The command of a renewal, which several holds share, is sent by [renewals].
-func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *round {
+func (d *driver) roundLocked(out *attempt.Effects, msg message) *round {
 	want := &out.Round
 	r := &round{d: d, owner: d.owner.ID, try: d.state.Try, number: want.Number, command: want.Command, shared: want.Shared, at: out.Send}
 	if d.trace != nil {
@@ -45,7 +45,7 @@ func (d *driver) roundLocked(out *attempt.Effects, hears bool, msg message) *rou
 	}
 	switch want.Command {
 	case attempt.Ask, attempt.Register:
-		msg.cmd = d.askLocked(want, hears)
+		msg.cmd = d.askLocked(want)
 	case attempt.Follow:
 		return r // the release is sent for it
 	case attempt.Raise:
@@ -85,10 +85,10 @@ func (r *round) begin(others script.Outcome) {
 // tokenLocked is the token of a release: at least what was proposed, so that the next token is larger.
 func (d *driver) tokenLocked() int64 { return max(d.m.All.Now().UnixMicro(), d.state.Last()) }
 
-// entryLocked is the caller's entry in the queue. A client that does not hear of hand-offs polls.
-func (d *driver) entryLocked(r *attempt.Round, hears bool) script.QueueEntry {
+// entryLocked is the caller's entry in the queue. A client that may not hear of a hand-off polls.
+func (d *driver) entryLocked(r *attempt.Round) script.QueueEntry {
 	entry := script.QueueEntry{
-		Round: uint64(r.Number), Since: d.since, Lease: r.Lease, Proposal: d.m.All.Now().UnixMicro(), Polls: !hears,
+		Round: uint64(r.Number), Since: d.since, Lease: r.Lease, Proposal: d.m.All.Now().UnixMicro(), Polls: !d.m.hearsAll(),
 	}
 	if d.state.Token < script.MaxToken { // or the master that said so would have the last word
 		entry.Proposal = max(entry.Proposal, d.state.Token+1)
@@ -100,8 +100,8 @@ func (d *driver) entryLocked(r *attempt.Round, hears bool) script.QueueEntry {
 }
 
 // askLocked returns the command of an Ask or a Register.
-func (d *driver) askLocked(r *attempt.Round, hears bool) *script.Command {
-	entry := d.entryLocked(r, hears)
+func (d *driver) askLocked(r *attempt.Round) *script.Command {
+	entry := d.entryLocked(r)
 	switch {
 	case r.Command == attempt.Register:
 		return d.owner.Register(entry)

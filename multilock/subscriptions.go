@@ -70,6 +70,19 @@ func (m *Masters) canBeTold() bool {
 	return m.All.Majority(Set(m.subs.work.Load()).Len())
 }
 
+// hearsAll reports whether all masters that are up can tell this client that they handed a lock off to it, and are a
+// majority. One that cannot would pass over it, and hand the lock to another client than the others do: if some of those
+// grant nothing, neither client would get a majority, again and again.
+func (m *Masters) hearsAll() bool {
+	work := Set(m.subs.work.Load())
+	for i, n := range m.All.Nodes {
+		if !work.Has(i) && !n.Down() {
+			return false
+		}
+	}
+	return m.canBeTold()
+}
+
 // HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
 // released: the release that the owner sent should come after the hand-off, but may not at a master
 // that does not let old connections be killed.
