@@ -46,6 +46,19 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 }
 
+// A client that has been closed says so, and not that its masters are down, be it established or not.
+func TestLockAfterClose(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		for _, m := range []*Masters{fx.m, fx.introduced(t)} {
+			check.Err(t, "Close", m.Close())
+			for _, req := range []Request{request("k"), patient("k")} {
+				_, err := m.Lock(t.Context(), req)
+				check.Err(t, "Lock", err, poll.ErrClosed)
+			}
+		}
+	})(t)
+}
+
 // What crosses an Unlock whose release is about to be sent leaves the lock to it: the release tells
 // whether the hold was there until then. Close waits for it.
 func TestBesideAnUnlock(t *testing.T) {

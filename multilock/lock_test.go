@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -23,6 +24,16 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 		fx.wantRefused(t, req, poll.ErrNoQuorum, errLate)
 		time.Sleep(time.Second)
 		fx.wantNothing(t, "a second later", fx.m)
+	})(t)
+}
+
+// The error of a try that was refused counts the masters that granted it, also those that did so before others refused.
+func TestAnErrorCountsGrants(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Minute, 1, 2)
+		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) }, 1, 2)
+		why, _ := errors.AsType[*poll.MajorityError](fx.wantRefused(t, request("k"), poll.ErrTaken))
+		check.Equal(t, why.Got, 1, "masters that granted it")
 	})(t)
 }
 
