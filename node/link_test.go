@@ -19,6 +19,18 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
+// TestAConnectionThatWasGivenUp: its master is not ready from that moment on, and not only once the reader has ended.
+func TestAConnectionThatWasGivenUp(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		n.mu.Lock()
+		n.link.giveUp(server.ErrTimeout)
+		_, err := n.workingLocked()
+		n.mu.Unlock()
+		check.Err(t, "working", err, server.ErrTimeout)
+	})
+}
+
 // TestEachCommandHasItsOwnTimeout: a command is answered a timeout after it was sent, also where the
 // one before it was answered late, and whenever the connection is given up.
 func TestEachCommandHasItsOwnTimeout(t *testing.T) {

@@ -67,6 +67,21 @@ func TestADroppedCommandLeavesTheRelease(t *testing.T) {
 	}
 }
 
+// So it is if a release enters the owner after all, though its first command was dropped.
+func TestADroppedCommandOfWhoIsEntered(t *testing.T) {
+	x, y := script.NewOwner("k", id("x:r1")), script.NewOwner("k", id("y:r1"))
+	entry := script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1}
+	n := &Node{cfg: Config{Timeout: timeout}, state: up}
+	now := clock.Now()
+	for i, cmd := range []*script.Command{y.AcquireOrRegister(lease, entry), x.Release(1, 1).Entering(y, entry), y.Release(1, 1)} {
+		c := n.newCallLocked(cmd, nil)
+		c.sent = now.Add(-timeout / time.Duration(i+1))
+		n.queue.Push(c)
+	}
+	n.dropStaleLocked(nil, now, timeout)
+	check.Equal(t, n.queue.Len(), 2, "commands wait, both releases")
+}
+
 // TestConnectionsThatBreakAtOnce: a master whose connections break soon after they were made is dialed twice a second or so,
 // be they for commands or for messages. Of the latter the log says so once, until one has held.
 func TestConnectionsThatBreakAtOnce(t *testing.T) {

@@ -50,6 +50,10 @@ func TestResentReleaseKeepsItsPlace(t *testing.T) {
 	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
 	list := n.unacked.takeAll()
 	check.That(t, len(resent) == 1 && len(list) == 1 && list[0].cmd == later.cmd, "%d resent, kept: %+v; want the later one", len(resent), list)
+	n.unacked.keep(later)
+	n.unacked.keep(call{cmd: resent[0].cmd, number: 1, mayStillRun: true})
+	list = n.unacked.takeAll()
+	check.That(t, len(list) == 1 && list[0].cmd == later.cmd && list[0].mayStillRun, "kept: %+v; want the later one, before which a command may still run", list)
 }
 
 // TestUnackedReleasesEndWithTheLease: what was released longer ago than the longest lease has expired.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -45,6 +46,25 @@ func TestLastWords(t *testing.T) {
 			check.Equal(t, About(err), tt.about, "what %v is about", err)
 		})
 	}
+}
+
+// TestEachReplyHasItsTime: a server that takes a while for each reply may take longer for all of them.
+func TestEachReplyHasItsTime(t *testing.T) {
+	subtest(t, "", func(t *testing.T) {
+		s := speaking(t, func(conn net.Conn) {
+			_, _ = conn.Read(make([]byte, 4096))
+			for range 3 {
+				time.Sleep(FirstPatience * 2 / 5)
+				_, _ = io.WriteString(conn, "+PONG\r\n")
+			}
+		})
+		c, err := s.Connect(t.Context(), FirstPatience)
+		check.OK(t, err, "Connect")
+		defer c.Close()
+		ping := []any{"PING"}
+		_, err = c.Ask(ping, ping, ping)
+		check.OK(t, err, "Ask")
+	})
 }
 
 // TestNoRoomForTheScripts: a server that reads no further than its greeting does not hold up who loads its scripts.
