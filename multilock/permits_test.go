@@ -351,6 +351,37 @@ func TestWhatWasWonIsTaken(t *testing.T) {
 	}
 }
 
+// A caller that takes a permit has given up its other slots by then, and so it has if what it has won was lost meanwhile.
+func TestWhoTakesAPermitStandsNowhereElse(t *testing.T) {
+	for what, lost := range map[string]bool{"won": false, "lost meanwhile": true} {
+		t.Run(what, bubble(3, func(t *testing.T, fx *fixture) {
+			other, p := fx.another(t), fx.stander(2)
+			defer fx.leaves(p)
+			var holds []*Hold
+			for slot := range 2 {
+				holds = append(holds, fx.take(t, other, script.SlotKey("k", slot)))
+				fx.m.goTo(p, slot, true)
+			}
+			synctest.Wait()
+			unlock(t, holds[0])
+			won := p.drivers[0]
+			wantWon(t, "the slot is given back", won)
+			if lost {
+				won.step(&attempt.Event{Kind: attempt.Lose})
+			}
+			held := 0
+			fx.m.All.HoldUp = func(Set) { held = max(held, len(fx.m.holds())) }
+			hold := fx.m.take(p, won)
+			fx.m.All.HoldUp = nil
+			check.Equal(t, held, 0, "holds, when it gives up the other slot")
+			check.That(t, (hold == nil) == lost && len(p.at()) == 0, "take = %v, and it stands at slots %d", hold, p.at())
+			if hold != nil {
+				unlock(t, hold)
+			}
+		}))
+	}
+}
+
 // The owner of one slot does not have the semaphore.
 func TestNobodyHasASemaphore(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
