@@ -85,7 +85,7 @@ func TestAnOutageIsWaitedFor(t *testing.T) {
 	})(t)
 }
 
-// Who waits for masters that restarted goes on when their guard ends, though nothing tells that.
+// A caller that waits for masters that restarted goes on when their guard ends, though nothing tells that.
 func TestAGuardIsWaitedFor(t *testing.T) {
 	const guard = 10 * time.Second
 	guarded(3, guard, func(t *testing.T, fx *fixture) {

@@ -322,7 +322,7 @@ func TestSuspend(t *testing.T) {
 	})(t)
 }
 
-// Whoever gets the lock next ends the hold before, whose timer stood still.
+// The caller that gets the lock next ends the hold before, whose timer stood still.
 func TestTheNextHoldEndsTheOneBefore(t *testing.T) {
 	for name, req := range map[string]Request{"a try": request("k"), "one that waits": patient("k")} {
 		t.Run(name, asleep(func(t *testing.T, fx *fixture, suspend func(...*Hold)) {

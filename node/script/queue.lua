@@ -42,9 +42,9 @@ end
 -- fence.lua. It is what a grant would be. A reader leaves the counter as it is, unless token is above it.
 --
 -- handOff returns the new owner and its lease in ms, "shared" if readers have the lock, nil if
--- nobody has it and nobody waits, or the counter is no number, an empty string and 0 if there are waiters that were not looked at. me reads the answer of
--- this script, so it needs no message. If me is a writer it only leaves the queue, and the caller grants; a reader is let in,
--- for its lease, and returned.
+-- nobody has it and nobody waits, or the counter is no number, an empty string and 0 if there are waiters that were not
+-- looked at. me reads the answer of this script, so it needs no message. If me is a writer it only leaves the queue, and
+-- the caller grants; a reader is let in, for its lease, and returned.
 local function handOff(token, holder, me, lease)
   local joined, passes, looks = false, 32, 64
   while passes > 0 and looks > 0 do
