@@ -13,6 +13,7 @@ import (
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -76,6 +77,25 @@ func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
 			c.wantError(t, "then", context.Canceled, poll.ErrTaken)
 		})(t)
 	}
+}
+
+// A caller that comes to wait for more slots of a semaphore has the place there that it has at the first, to the
+// microsecond.
+func TestACallerKeepsItsPlace(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		for slot := range maxStands {
+			fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", slot), id("x"), "1") })
+		}
+		begin(t, fx.m, permit(maxStands))
+		time.Sleep(5 * time.Second)
+		fx.m.mu.Lock()
+		defer fx.m.mu.Unlock()
+		places := map[int64]int{}
+		for _, d := range fx.m.names[script.Slots("k")].line.waiters[0].drivers {
+			places[d.since]++
+		}
+		check.That(t, len(places) == 1, "slots at which it waits, by its place there: %v, want one place", places)
+	})(t)
 }
 
 // A client that starts where only a minority is in reach asks that for nothing: the counter there would take

@@ -33,6 +33,7 @@ type waiter struct {
 	told  chan struct{} // told what becomes of its drivers, and of a hint
 
 	// Masters.mu guards these. Where a caller stands that wants a permit, it alone changes.
+	stamp     time.Time  // its place in the queues of the masters, for good; zero before its first driver
 	drivers   []*driver  // one for a lock, or for each slot that it waits for or tries, in the order in which it came there
 	room      [1]*driver // of drivers
 	semaphore *semaphore // of which it wants a permit
@@ -234,7 +235,10 @@ func (m *Masters) driveLocked(w *waiter, key string, waits bool) *driver {
 	}
 	var since time.Time
 	if waits {
-		since = m.All.Stamp(w.req.Since)
+		if w.stamp.IsZero() {
+			w.stamp = m.All.Stamp(w.req.Since)
+		}
+		since = w.stamp
 	}
 	d := m.newDriver(key, &w.req, since, w.told)
 	w.drivers = append(w.drivers, d)

@@ -14,13 +14,13 @@ import (
 // from it. So they depend neither on the clocks of clients nor on those of a minority of the masters,
 // unless both are wrong in the same way.
 func (m *Masters) Now() time.Time {
-	now, _ := m.clocks()
-	return now
+	shown, _ := m.clocks(clock.Now())
+	return shown
 }
 
-// clocks returns Now, and how many masters have told, or refused to.
-func (m *Masters) clocks() (median time.Time, told int) {
-	now, own := clock.Now(), time.Now()
+// clocks returns what Now is at the instant now, and how many masters have told, or refused to.
+func (m *Masters) clocks(now clock.Instant) (median time.Time, told int) {
+	own := time.Now()
 	var room [Max]int64
 	shown := room[:0]
 	for _, n := range m.Nodes {
@@ -37,8 +37,13 @@ func (m *Masters) clocks() (median time.Time, told int) {
 }
 
 // Stamp returns what the masters' clocks showed at i. A waiter keeps its stamp for good, so none is made
-// before the masters' time is known.
-func (m *Masters) Stamp(i clock.Instant) time.Time { return m.Now().Add(-clock.Since(i)) }
+// before the masters' time is known. The clock is read once: a process that is stopped between two readings would
+// count that time as waited.
+func (m *Masters) Stamp(i clock.Instant) time.Time {
+	now := clock.Now()
+	shown, _ := m.clocks(now)
+	return shown.Add(-now.Sub(i))
+}
 
 // KnowsTime reports whether a majority of the masters has told its time, or refused to. Until then Now
 // may show our own clock, and no lock is asked for: a fencing counter that took over a token by our
@@ -47,7 +52,7 @@ func (m *Masters) KnowsTime() bool {
 	if m.timed.Load() {
 		return true
 	}
-	if _, told := m.clocks(); !m.Majority(told) {
+	if _, told := m.clocks(clock.Now()); !m.Majority(told) {
 		return false
 	}
 	m.timed.Store(true)
