@@ -30,9 +30,9 @@ func open(cfg workload.Config) (workload.Locker, error) {
 
 // place is where a call that waits stands in the queue of the masters.
 type place struct {
-	call  int   // in the history
-	since int64 // 0: it has not asked yet
-	try   int
+	call  int // in the history
+	since int64
+	try   int             // 0: it has not asked yet
 	at    map[string]bool // the masters that have told this try that it stands there
 }
 
@@ -52,12 +52,9 @@ func traceQueue(tell func(history.Event)) *redlocktrace.Trace {
 			if p == nil || e.Since.IsZero() {
 				return
 			}
-			if p.since == 0 {
-				p.since = e.Since.UnixMicro()
+			if p.try != e.Try && (p.try == 0 || e.Permits == 0) { // who wants a permit has several tries at a time
+				p.try, p.at, p.since = e.Try, map[string]bool{}, e.Since.UnixMicro()
 				tell(history.Event{What: history.Queues, Call: p.call, Since: p.since})
-			}
-			if p.try != e.Try {
-				p.try, p.at = e.Try, map[string]bool{}
 			}
 		},
 		Voted: func(e redlocktrace.Voted) {
@@ -67,7 +64,12 @@ func traceQueue(tell func(history.Event)) *redlocktrace.Trace {
 			}
 			if p.at[e.Master] = true; len(p.at) == masters {
 				tell(history.Event{What: history.Stands, Call: p.call, Since: p.since})
-				delete(places, e.ID)
+				p.at = map[string]bool{}
+			}
+		},
+		Decided: func(e redlocktrace.Decided) {
+			if p := places[e.ID]; p != nil && e.Decision == redlocktrace.DecisionNoToken {
+				tell(history.Event{What: history.Queues, Call: p.call})
 			}
 		},
 		CallDone: func(e redlocktrace.CallDone) { delete(places, e.ID) },

@@ -31,8 +31,8 @@ const (
 	// Granted: the call with that number was granted a hold of Name. Hold is its number; it has Slot, Shared, Token and
 	// Until. The event comes after the library returned, and before the call's Returned.
 	Granted What = "grant"
-	// Queues: the call with that number asks for the place Since in the masters' queues. Stands: each master has said by
-	// now that it has that place.
+	// Queues: the call with that number asks for the place Since in the masters' queues, as each of its owners does; 0: it
+	// has left them for a while. Stands: each master has said by now that it has that place.
 	Queues What = "queues"
 	Stands What = "stands"
 	// Alive: the context of that hold had not ended at At, and its validity was then to end at Until.

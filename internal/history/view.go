@@ -46,6 +46,7 @@ type Call struct {
 	Holds    []*Hold       // that it was granted
 	Since    int64         // its place in the queue; 0: it asked for none
 	Stands   time.Duration // when it surely had that at each master; Never
+	Places   []Event       // that say so
 }
 
 // Hold is a hold of a name, or of a slot of a semaphore.
@@ -180,9 +181,13 @@ func (s *sorter) add(e *Event) error {
 		if c == nil {
 			return fmt.Errorf("there is no call %d", e.Call)
 		}
-		if c.Since = e.Since; e.What == Stands {
+		switch c.Since = e.Since; {
+		case e.What == Stands:
 			c.Stands = min(c.Stands, e.At)
+		case e.Since == 0:
+			c.Stands = Never
 		}
+		c.Places = append(c.Places, *e)
 	case Granted:
 		c := s.calls[number{e.Who, e.Call}]
 		if c == nil || s.Hold(e.Who, e.Hold) != nil {

@@ -126,7 +126,7 @@ func (r *record) undisturbed(first, second *turn, stood bool) bool {
 }
 
 func (r *record) overtaking(l *line, first, second *turn, check *Check) {
-	events := []history.Event{first.call.Event, second.call.Event, second.hold.Event}
+	events := append([]history.Event{first.call.Event, second.call.Event, second.hold.Event}, slices.Concat(first.call.Places, second.call.Places)...)
 	what := "was not granted it"
 	if first.hold != nil {
 		events = append(events, first.hold.Event)

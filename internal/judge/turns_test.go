@@ -52,8 +52,8 @@ func TestTurns(t *testing.T) {
 			c1: 10.0 rlock a, 10.001 queues since=7, 10.002 stands since=7, 11.19 stall from=11.0, 11.3 grant shared until=13
 			c2: 10.2 rlock a, 10.201 queues since=8, 11.0 grant shared until=13`, ""},
 		{"a reader for longer than its process did not run", `
-			c1: >10.0 rlock a, 10.001 queues since=7, 10.002 stands since=7, >11.19 stall from=11.0, >11.4 grant shared until=13
-			c2: >10.2 rlock a, 10.201 queues since=8, >11.0 grant shared until=13`, "c1, which asked 200ms earlier"},
+			c1: >10.0 rlock a, >10.001 queues since=7, >10.002 stands since=7, >11.19 stall from=11.0, >11.4 grant shared until=13
+			c2: >10.2 rlock a, >10.201 queues since=8, >11.0 grant shared until=13`, "c1, which asked 200ms earlier"},
 		{"a reader that had to agree on its token", `
 			c1: 10.0 rlock a, 11.24 grant shared token=6 until=13
 			c2: 10.2 rlock a, 11.0 grant shared token=5 until=13`, ""},
@@ -120,9 +120,13 @@ func TestTurns(t *testing.T) {
 			c2: >10.5 rlock a, >11.0 grant shared until=13`, "c1, which asked 400ms earlier"},
 		{"a millisecond behind one who stood in the queue", `
 			c3: 9.0 lock a, 9.1 grant until=12, 10.5 unlock
-			c2: >10.001 lock a, 10.002 queues since=8, >10.6 grant until=13
-			c1: >10.0 lock a, 10.001 queues since=7, 10.002 stands since=7,
+			c2: >10.001 lock a, >10.003 queues since=8, >10.6 grant until=13
+			c1: >10.0 lock a, >10.001 queues since=7, >10.002 stands since=7,
 				>10.7 grant until=13`, "c1, which asked 1ms earlier, was granted it 100ms after that"},
+		{"a millisecond behind one who left the queue", `
+			c3: 9.0 lock a, 9.1 grant until=12, 10.5 unlock
+			c2: 10.001 lock a, 10.003 queues since=8, 10.6 grant until=13
+			c1: 10.0 lock a, 10.001 queues since=7, 10.002 stands since=7, 10.4 queues, 10.7 grant until=13`, ""},
 		{"a millisecond behind one who stood there too late", `
 			c3: 9.0 lock a, 9.1 grant until=12, 10.5 unlock
 			c2: 10.001 lock a, 10.002 queues since=8, 10.6 grant until=13
@@ -137,11 +141,11 @@ func TestTurns(t *testing.T) {
 			c1: 10.0 lock a, 10.001 queues since=8, 10.002 stands since=8, 10.7 grant until=13`, ""},
 		{"a reader beside readers, behind a writer who stood in the queue", `
 			c3: 9.0 rlock a, 9.1 grant shared until=12, 10.5 unlock
-			c1: >10.0 lock a, 10.001 queues since=7, 10.002 stands since=7, >10.7 grant until=13
-			c2: >10.003 rlock a, 10.004 queues since=8, >10.005 grant shared until=13`, "c1, which asked 3ms earlier"},
+			c1: >10.0 lock a, >10.001 queues since=7, >10.002 stands since=7, >10.7 grant until=13
+			c2: >10.003 rlock a, >10.004 queues since=8, >10.005 grant shared until=13`, "c1, which asked 3ms earlier"},
 		{"who stood in the queue and was away for a moment", `
-			c1: >10.0 lock a, 10.001 queues since=7, 10.002 stands since=7, >10.15 stall from=10.01, >10.7 grant until=13
-			c2: >10.1 lock a, 10.102 queues since=8, >10.2 grant until=13`, "c1, which asked 100ms earlier"},
+			c1: >10.0 lock a, >10.001 queues since=7, >10.002 stands since=7, >10.15 stall from=10.01, >10.7 grant until=13
+			c2: >10.1 lock a, >10.102 queues since=8, >10.2 grant until=13`, "c1, which asked 100ms earlier"},
 		{"who stood in the queue and was away for too long", `
 			c1: 10.0 lock a, 10.001 queues since=7, 10.002 stands since=7, 10.22 stall from=10.01, 10.7 grant until=13
 			c2: 10.1 lock a, 10.102 queues since=8, 10.3 grant until=13`, unjudged},

@@ -130,6 +130,7 @@ func sentenceOf(e history.Event) string {
 	add("on %s", strings.Join(e.On, ", "), len(e.On) > 0)
 	add("hold %d", e.Hold, e.Hold > 0)
 	add("to read%s", "", e.Shared)
+	add("place %d", e.Since, e.Since != 0)
 	add("token %d", e.Token, e.Token != 0)
 	add("until %s", seconds(e.Until), e.Until > 0)
 	add("deadline %s", seconds(e.Deadline), e.Deadline > 0)
