@@ -79,7 +79,8 @@ func TestQueue(t *testing.T) {
 			}
 			in, input := io.Pipe()
 			running.Go(func() {
-				cfg := workload.Config{Who: who, Seed: uint64(i), Lease: lease, MaxLease: lease, Callers: 4, Think: lease / 2, Waits: 5 * lease, Stays: 8, Names: []string{"rw", "a", "b", "c"}, Permits: 2}
+				cfg := workload.Usual(lease)
+				cfg.Who, cfg.Seed = who, uint64(i)
 				if err := workload.Run(cfg, open, history.NewRecorder(&outs[i], who, now), in); err != nil {
 					t.Error(err)
 				}

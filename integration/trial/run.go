@@ -37,11 +37,7 @@ type Config struct {
 	Out      string // folder for the history and what belongs to it
 }
 
-const (
-	lease   = 3 * time.Second        // also the longest, and the restart guard
-	callers = 4                      // of each client
-	think   = 500 * time.Millisecond // for how long a caller pauses between two visits, on average
-)
+const lease = 3 * time.Second // also the longest, and the restart guard
 
 // Run carries out a trial by a plan, writes its history to history.jsonl, and concludes it: see Conclude. An error
 // says that something is wrong with the trial, or that a client failed or did not end. There may be a Report
@@ -119,11 +115,9 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 			}
 			c.ways[m.Name()] = w
 		}
-		c.cfg = workload.Config{
-			Seed: cfg.Seed<<8 + uint64(n), Began: began,
-			Lease: lease, MaxLease: lease, Guard: lease, NodeTimeout: lease / 10,
-			Callers: callers, Think: think, Waits: 5 * time.Second, Stays: 8, Names: []string{"rw", "a", "b", "c"}, Permits: 2,
-		}
+		c.cfg = workload.Usual(lease)
+		c.cfg.Seed, c.cfg.Began = cfg.Seed<<8+uint64(n), began
+		c.cfg.Guard, c.cfg.NodeTimeout = lease, lease/10
 		if n%2 == 1 {
 			c.cfg.Keep = lease / 3
 		}

@@ -100,7 +100,8 @@ func newFixture(t *testing.T, l Locker) *fixture {
 	f := &fixture{t: t, ending: make(chan struct{})}
 	start := time.Now()
 	rec := history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Second })
-	cfg := Config{Who: "c1", Lease: time.Second, MaxLease: 2 * time.Second, Callers: 2, Think: 50 * time.Millisecond, Waits: 5 * time.Second, Stays: 8, Names: []string{"rw", "a", "b", "c"}, Permits: 2}
+	cfg := Usual(time.Second)
+	cfg.Who, cfg.Callers, cfg.Think = "c1", 2, 50*time.Millisecond
 	f.Process = &Process{cfg: cfg, locker: l, rec: rec, ending: f.ending}
 	t.Cleanup(f.watchers.Wait) // holds end with their validity
 	return f

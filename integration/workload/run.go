@@ -148,7 +148,7 @@ type Config struct {
 	Callers int           // how many goroutines take locks
 	Think   time.Duration // how long a caller thinks between two visits, on average
 	Waits   time.Duration // how long a call takes at most that does not take as long as it needs
-	Names   []string      // of the locks: few, so that callers meet. The first has readers, too
+	Names   []string      // of the locks. The first has readers, too
 	Stays   int           // percent of visits that last for longer than a moment, up to two leases
 	Permits int           // of the semaphore
 	Only    []history.Do  // what callers ask for; nil: all there is
@@ -156,6 +156,14 @@ type Config struct {
 
 	// Tell records what a library says of itself while calls are under way. Run sets it.
 	Tell func(history.Event) `json:"-"`
+}
+
+// Usual is what the clients of a trial do, with that lease and few names, so that their callers meet.
+func Usual(lease time.Duration) Config {
+	return Config{
+		Lease: lease, MaxLease: lease, Callers: 4, Think: 500 * time.Millisecond,
+		Waits: 5 * time.Second, Names: []string{"rw", "a", "b", "c"}, Stays: 8, Permits: 2,
+	}
 }
 
 // Arg returns the argument with which a client process is started to have this Config.
