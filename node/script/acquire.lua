@@ -70,7 +70,7 @@ if shared or not free then
       if not holder then
         left = redis.call('pttl', 'redlock_turn:' .. name)
       end
-      if left and left > 0 then
+      if left and left > 0 and left <= TURN_LASTS then
         holder = 'redisson'
       else
         -- Nobody overtakes those who wait: a lease that ran out goes to the first of them.

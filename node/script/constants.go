@@ -25,6 +25,8 @@ const (
 	// maxTold is how many of the readers of a lock, and of those who wait for it, a look tells.
 	maxTold = 32
 
+	turnLasts = 20 // ms in which Redisson's clients come first
+
 	maxUses     = 64       // ways to use a master that it keeps
 	longestUses = 64 << 10 // bytes of what it keeps of them
 	longestUse  = 2 * RecordLife
@@ -42,6 +44,7 @@ var constants = func() []string {
 		"UUID_SIZE", number(uuidSize),
 		"OWNER_SIZE", number(int64(longestOwner)),
 		"MAX_TOLD", number(maxTold),
+		"TURN_LASTS", number(turnLasts),
 		"MAX_USES", number(maxUses),
 		"USES_BYTES", number(longestUses),
 		"USE_LIFE", number(longestUse.Milliseconds()),

@@ -22,9 +22,13 @@ end
 -- mine says that this owner had it, and waits that somebody may wait. handOn returns the answer of the script.
 local function handOn(holder, token, mine, waits)
   local answer = mine and 1 or 0
-  if holder and holder ~= 'shared' or
-    not holder and not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then
+  if holder and holder ~= 'shared' then
     return answer
+  elseif not holder and not mine then
+    local left = redis.call('pttl', 'redlock_turn:' .. name)
+    if left > 0 and left <= TURN_LASTS then
+      return answer
+    end
   end
   if token ~= '' and waits then
     -- Redisson's clients cannot enter the queue. So if any of them wait, one hold in seven
@@ -33,7 +37,7 @@ local function handOn(holder, token, mine, waits)
     if not holder and mine and not slot and tonumber(token) % 7 == 0 then
       local first = redis.call('zrange', queue, 0, 0)[1]
       if first and redis.call('publish', freed, '0') > 0 then
-        redis.call('set', 'redlock_turn:' .. name, 1, 'px', 20)
+        redis.call('set', 'redlock_turn:' .. name, 1, 'px', TURN_LASTS)
         notify(first, 0, 0)
         return answer
       end

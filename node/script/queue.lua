@@ -8,7 +8,8 @@
 --          masters, from a number that others cannot guess; with a "p" behind it, its client
 --          polls, and hears of nothing; short, in ms, is the lease for which the lock may be handed to it, and after
 --          which the ask is stale and the key gone; proposal is the fencing token it asked for;
---          turn, which is there for as long as Redisson's clients come first
+--          turn, which is there for as long as Redisson's clients come first. One that lasts longer than a turn is
+--          not ours, and counts for nothing
 -- returns  each function says what it returns
 -- A part of the scripts that hand a lock on, which carry it inside, behind readers.lua.
 

@@ -186,7 +186,10 @@ func (w *walk) others(k int) {
 	case n == 0:
 		w.do("FLUSHALL")
 		w.locks = [2]twin.Lock{}
-	case n >= 8:
+	case n == 9: // it may be too long for a turn
+		l.Turn = w.now() + 1 + w.r.Int64N(60)
+		w.do("SET", belonging(turnPrefix, key), 1, "PX", l.Turn-w.now())
+	case n == 8:
 		l.Counter = w.far()
 		w.do("SET", belonging(fencePrefix, key), l.Counter, "PX", 2*time.Hour.Milliseconds())
 	case n < 3 && l.Alien:

@@ -26,7 +26,7 @@ func (l *Lock) Acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 			return l.refusal(l.Holder, l.left(now), w)
 		case lease == 0:
 			return l.refusal(0, l.left(now), w)
-		case l.Holder == 0 && l.Turn > 0:
+		case l.Holder == 0 && l.turn(now):
 			return l.refusal(Redisson, l.Turn-now, w)
 		case shared:
 			mine = lease

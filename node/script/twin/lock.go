@@ -64,7 +64,7 @@ type Lock struct {
 
 	Line
 
-	Turn int64 // until then Redisson's clients come first
+	Turn int64 // until then Redisson's clients come first, unless it is too far away to be a turn
 
 	// Forced are those from whom the lock was taken by force, and who must not heal it.
 	Forced [MaxForced]Span
@@ -92,6 +92,9 @@ func (l *Lock) left(now int64) int64 {
 	}
 	return l.Expires - now
 }
+
+// turn reports whether Redisson's clients come first.
+func (l *Lock) turn(now int64) bool { return now < l.Turn && l.Turn <= now+turnLasts }
 
 // give makes owner the holder of a lock that nobody has.
 func (l *Lock) give(now int64, owner Owner, count int32, lease int64) {

@@ -68,7 +68,7 @@ func (l *Lock) handOn(now int64, hears Hears, token int64, mine bool) Reply {
 		r.Outcome = Done
 	}
 	switch {
-	case l.Alien, l.Holder != 0 && l.Holder != Readers, l.Holder == 0 && !mine && l.Turn > 0:
+	case l.Alien, l.Holder != 0 && l.Holder != Readers, l.Holder == 0 && !mine && l.turn(now):
 		return r
 	case token == NoToken:
 	case l.Holder == 0 && mine && token%7 == 0 && l.waiting() && hears(Redisson):
