@@ -132,11 +132,13 @@ const (
 	waitingN = 300
 	idleFor  = 15 * time.Second
 
+	longLease = 2 * lease // longer than the measurement
+
 	idleRounds = 6 // of three minutes
 )
 
-// measureIdle measures what n clients that do nothing cost the masters, or n that wait for one name: masters ask their
-// system for the time and much else ten times a second even without them.
+// measureIdle measures what n clients that do nothing cost the masters, or n that wait for a lock of the client that is
+// open: masters ask their system for the time and much else ten times a second even without them.
 func measureIdle(n int, wait bool) measurement {
 	return func(ctx context.Context, e *env) (_ []figure, err error) {
 		sleep(ctx, settling)
@@ -144,31 +146,17 @@ func measureIdle(n int, wait bool) measurement {
 		if err != nil {
 			return nil, err
 		}
-		clients, closeAll, err := e.open(ctx, n+1, 2*lease) // longer than the measurement
+		clients, closeAll, err := e.open(ctx, n, longLease)
 		if err != nil {
 			return nil, err
 		}
 		defer closing(closeAll, &err)
 		if wait {
-			const name = "bench:waited for"
-			h, lockErr := clients[n].Lock(ctx, name)
-			if lockErr != nil {
-				return nil, lockErr
+			var giveUp func() error
+			if giveUp, err = queue(ctx, e.clients[0], clients); err != nil {
+				return nil, err
 			}
-			waiting, cancel := context.WithCancel(ctx)
-			var all errgroup.Group
-			for _, cl := range clients[:n] {
-				all.Go(func() error {
-					if _, err := cl.Lock(waiting, name); err == nil {
-						return errors.New("a waiter got what another client holds")
-					}
-					return nil
-				})
-			}
-			defer func() {
-				cancel()
-				err = errors.Join(err, all.Wait(), h.Unlock(ctx))
-			}()
+			defer closing(giveUp, &err)
 		}
 		sleep(ctx, idleFor)
 		used, err := e.use(ctx, idleFor)
@@ -178,6 +166,29 @@ func measureIdle(n int, wait bool) measurement {
 		each := float64(n*e.contender.masters) * used.wall.Seconds()
 		return []figure{{"one master's CPU per client and second", "µs", (used.masters.cpu() - alone.masters.cpu()) / each}}, nil
 	}
+}
+
+// queue has the waiters wait for a lock of the holder's, until giveUp.
+func queue(ctx context.Context, holder client, waiters []client) (giveUp func() error, err error) {
+	const name = "bench:waited for"
+	h, err := holder.Lock(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	var all errgroup.Group
+	for _, cl := range waiters {
+		all.Go(func() error {
+			if _, err := cl.Lock(waiting, name); err == nil {
+				return errors.New("a waiter got what another client holds")
+			}
+			return nil
+		})
+	}
+	return func() error {
+		cancel()
+		return errors.Join(all.Wait(), h.Unlock(ctx))
+	}, nil
 }
 
 // Names that one client locks again and again, and what it costs others that it keeps them. A client that keeps

@@ -108,6 +108,7 @@ func allTrials() (all []trial) {
 			setting: fmt.Sprint(waitingN, " waiting"),
 			title:   fmt.Sprintf("%d clients that have waited for %v for one name, for %v more; less what the masters need without them; %d rounds at most", waitingN, idleFor, idleFor, idleRounds),
 			rounds:  idleRounds,
+			clients: 1, lease: longLease, // it has the lock
 			measure: measureIdle(waitingN, true),
 		})
 	storm := func(setting, who string, measure measurement) {
