@@ -158,7 +158,7 @@ func each[T any](list []T, do func(T) error) (err error) {
 }
 
 // ForceRelease frees all permits of a semaphore on every master that answers, whoever has them, and reports whether
-// somebody had any: see [Admin.ForceUnlock].
+// somebody had any: see [Admin.ForceUnlock]. Its error names a slot that it could not free; it has tried the others.
 func (a *Admin) ForceRelease(ctx context.Context, name string) (freed bool, err error) {
 	var some atomic.Bool
 	err = a.client.At(name, func(m *multilock.Masters) error {
@@ -196,5 +196,8 @@ func (a *Admin) ForceReleaseSlot(ctx context.Context, name string, slot int) (fr
 }
 
 func forceSlot(ctx context.Context, m *multilock.Masters, name string, slot int) (freed bool, err error) {
-	return force(ctx, m.All, "force release", name, script.SlotKey(name, slot))
+	if freed, err = force(ctx, m.All, "force release", name, script.SlotKey(name, slot)); err != nil {
+		err = fmt.Errorf("redlock: slot %d: %w", slot, err)
+	}
+	return freed, err
 }
