@@ -196,8 +196,5 @@ func (a *Admin) ForceReleaseSlot(ctx context.Context, name string, slot int) (fr
 }
 
 func forceSlot(ctx context.Context, m *multilock.Masters, name string, slot int) (freed bool, err error) {
-	if freed, err = force(ctx, m.All, "force release", name, script.SlotKey(name, slot)); err != nil {
-		err = fmt.Errorf("redlock: slot %d: %w", slot, err)
-	}
-	return freed, err
+	return force(ctx, m.All, fmt.Sprintf("force release slot %d of", slot), name, script.SlotKey(name, slot))
 }

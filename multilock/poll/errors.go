@@ -56,7 +56,7 @@ func (s *state) Is(target error) bool { return target == s.of }
 // errors.Is finds the state (ErrTaken, ErrNoQuorum, …), the context error if a wait was
 // cut short, and what each master said.
 type MajorityError struct {
-	Op            string            // "lock", "acquire" (a permit), "enter", "unlock", "extend", "renew", "inspect", "force unlock", "force release" or "ready"
+	Op            string            // "lock", "acquire" (a permit), "enter", "unlock", "extend", "renew", "inspect", "force unlock", "force release slot 3 of" or "ready"
 	Name          string            // of the lock or semaphore, empty for "ready"
 	Got, Need, Of int               // masters that said yes, that were needed, that there are
 	Guard         time.Duration     // of ErrGuarded: how long until a majority grants; otherwise 0
