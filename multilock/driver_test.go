@@ -73,7 +73,9 @@ func TestEffectsBecomeCommands(t *testing.T) {
 		yes, _, _ := d.raise.ballot.Tally()
 		check.Equal(t, yes, 1, "masters that have the token already, and are not asked to raise to it")
 		d.releaseLocked(o, &attempt.Effects{Release: 0b001, Yield: 0b110})
+		gone := d.out.messages[0].to.(*round)
 		wantMessages(t, "what is given up", d, []Set{0b001, 0b110}, o.Release(seen, d.since), o.Yield(d.since))
+		check.Equal(t, gone.ballot.In, 0, "masters that need not answer before its owner is forgotten")
 		*d.lastLocked() = attempt.Round{Command: attempt.Extend, Count: 2, Token: 9}
 		all := new(renewals)
 		all.addLocked(&round{d: d})
