@@ -22,6 +22,9 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 		req := request("k")
 		req.Lease = 60 * time.Millisecond
 		fx.wantRefused(t, req, poll.ErrNoQuorum, errLate)
+		d := asked(fx.m)
+		time.Sleep(lease) // in which nobody takes it
+		check.Err(t, "what was taken too late", d.reason(nil), poll.ErrNoQuorum, errLate)
 		time.Sleep(time.Second)
 		fx.wantNothing(t, "a second later", fx.m)
 	})(t)
