@@ -96,7 +96,7 @@ func (fx *fixture) gates(t *testing.T) (*Masters, []*gate) {
 }
 
 // A goroutine that waits until all of a driver is sent goes on when a renewal of several holds, which had reserved its outbox, is sent.
-func TestAReservedOutboxHoldsUpNobodyForLong(t *testing.T) {
+func TestAReservedOutboxHoldsUpNobody(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		hold := fx.take(t, fx.m, "k")
 		hold.d.reserve()

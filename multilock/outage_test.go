@@ -99,7 +99,8 @@ func TestAGuardIsWaitedFor(t *testing.T) {
 	})(t)
 }
 
-// A renewal that fails when its hold has been given back is no outage: nobody would tell the log of its end.
+// A renewal that fails when its hold has been given back is no outage, nor is a round that fails when its caller has left:
+// nobody would tell the log of its end.
 func TestNoOutageOfWhatHasEnded(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		hold := fx.lock(t, watched("k"))
@@ -110,6 +111,8 @@ func TestNoOutageOfWhatHasEnded(t *testing.T) {
 		time.Sleep(time.Second)
 		lines := fx.log.Lines("renewal failed")
 		check.That(t, len(lines) == 0 && len(fx.m.unrenewed.lacks) == 0, "the log has %q, and %d holds are remembered; want nothing", lines, len(fx.m.unrenewed.lacks))
+		fx.m.report("k", fx.m.All.Lost("lock", "k", &poll.Ballot{N: 3}, poll.ErrNoQuorum, nil, nil))
+		check.Equal(t, len(fx.m.ungranted.lacks), 0, "names that are remembered, and nobody waits for")
 		fx.each((*redlocktest.Master).Thaw)
 	})(t)
 }

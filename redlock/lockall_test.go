@@ -164,6 +164,10 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 			check.AtLeast(t, holds.Remaining(), tt.left-100*time.Millisecond, "what is left")
 			<-holds.Context().Done()
 			check.Between(t, time.Since(start), tt.limit, tt.lasts, "the holds lasted for")
+			time.Sleep(tt.lasts)
+			for _, name := range names {
+				check.Equal(t, holds.Hold(name).Remaining(), 0, "what is left of "+name+", which is not renewed for ever")
+			}
 			expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost)
 		}))
 	}

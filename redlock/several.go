@@ -117,7 +117,7 @@ func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) 
 		first := slices.Index(holds, nil)
 		giveBack(ctx, holds[first:])
 		rewish(items, holds[:first], true)
-		kept = max(kept, first)
+		kept = first
 		items[first].req.Since = cmp.Or(items[first].req.Since, clock.Now())
 		if holds[first], err = waitFor(ctx, items[:first+1], holds[:first]); err == nil {
 			continue
