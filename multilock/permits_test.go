@@ -382,14 +382,34 @@ func TestWhoTakesAPermitStandsNowhereElse(t *testing.T) {
 	}
 }
 
-// The owner of one slot does not have the semaphore.
+// The owner of one slot does not have the semaphore, and the first of the slots that ends is the first permit.
 func TestNobodyHasASemaphore(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
-		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
-		req := permit(1)
+		for slot := range 2 {
+			fx.each(func(m *redlocktest.Master) {
+				m.HSet(script.SlotKey("k", slot), id("x"), "1")
+				m.Expire(script.SlotKey("k", slot), time.Duration(2-slot)*time.Minute)
+			})
+		}
+		req := permit(2)
 		req.Wait = false
 		why, _ := errors.AsType[*poll.MajorityError](fx.wantRefused(t, req, poll.ErrTaken))
 		check.Equal(t, why.Holder, "", "the holder of all permits")
+		check.Between(t, why.FreeAfter, 59*time.Second, time.Minute, "until the first of them is free")
+	})(t)
+}
+
+// What the last of the callers waited for is no reason of a later one, which gives up before any master has answered it.
+func TestAReasonEndsWithTheLine(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.each(func(m *redlocktest.Master) { m.HSet(script.SlotKey("k", 0), id("x"), "1") })
+		for _, why := range []error{poll.ErrTaken, poll.ErrNoQuorum} {
+			c := begin(t, fx.m, permit(1))
+			c.cancel()
+			c.wantError(t, "it gives up", why)
+			fx.each((*redlocktest.Master).Freeze)
+		}
+		fx.each((*redlocktest.Master).Thaw)
 	})(t)
 }
 
