@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -96,6 +97,10 @@ func TestEffectsBecomeCommands(t *testing.T) {
 // What a master says comes to the machine as the answer or the message that it is: of that master, and of its round.
 func TestAnswersBecomeEvents(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
+		for i := range 64 {
+			who := fx.m.holder(script.Answer{Outcome: script.Refused, Holder: id(fmt.Sprint("x:r", i))})
+			check.Equal(t, who&(attempt.Ours|attempt.Keeps), 0, "what is said of an owner of another client, which keeps nothing")
+		}
 		fx.seat("x", time.Hour, 0, 1, 2)
 		d := asked(fx.another(t))
 		fx.each((*redlocktest.Master).Freeze)

@@ -114,12 +114,17 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// Permits of two sets that cannot be joined say which semaphore was lost.
+// Permits of two sets keep their tokens, and those that cannot be joined say which semaphore was lost.
 func TestJoinOfPermits(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		req, other := request("k"), request("k")
 		req.Permits, other.Permits = 2, 2
-		a, b := fx.lock(t, req), fx.lock(t, other)
+		a := fx.lock(t, req)
+		rest(time.Millisecond)
+		b := fx.lock(t, other)
+		first, second := a.Token(), b.Token()
+		check.OK(t, Join(t.Context(), a, b))
+		check.That(t, first < second && a.Token() == first && b.Token() == second, "joined, they have the tokens %d and %d, want %d and %d", a.Token(), b.Token(), first, second)
 		unlock(t, b)
 		check.Equal(t, fmt.Sprint(Join(t.Context(), a, b)), `redlock: acquire "k": hold lost`, "Join says")
 	})(t)

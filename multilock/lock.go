@@ -227,7 +227,7 @@ func (m *Masters) bid(ctx context.Context, w *waiter) (*Hold, error) {
 		return nil, nil
 	}
 	hold, err := m.won(ctx, w)
-	if hold == nil && ctx.Err() == nil && m.All.Closed() {
+	if hold == nil && m.All.Closed() {
 		err = poll.ErrClosed
 	}
 	return hold, err

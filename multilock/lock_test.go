@@ -69,7 +69,7 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 			time.Sleep(5 * slow) // the pause takes three round trips at most
 			c.cancel()
 		}, []error{context.Canceled, poll.ErrNoQuorum}, "m1: no answer yet; m2: no answer yet; m3: no answer yet"},
-		{"the client is closed", func(_ *fixture, m *Masters, _ *call) { go m.Close() }, []error{poll.ErrClosed}, ""},
+		{"the client is closed", func(_ *fixture, m *Masters, _ *call) { go m.Close() }, []error{poll.ErrClosed}, poll.ErrClosed.Error()},
 	} {
 		t.Run(tt.name, bubble(3, func(t *testing.T, fx *fixture) {
 			fx.seat("x", time.Hour, 0)

@@ -212,6 +212,7 @@ func TestPromoted(t *testing.T) {
 		time.Sleep(time.Hour)
 		n := start(t, cfg)
 		wantPromoted(t, n, guardWithDrift)
+		check.AtMost(t, clock.Since(n.Process().Since), time.Second, "for which it is known as a master")
 		time.Sleep(guardWithDrift - time.Nanosecond)
 		wantPromoted(t, n, time.Nanosecond)
 		time.Sleep(time.Nanosecond)

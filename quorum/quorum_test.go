@@ -185,6 +185,9 @@ func TestHolder(t *testing.T) {
 // The second versions of what follows sort the answers, and look at the place where a majority ends.
 
 func TestAgreed(t *testing.T) {
+	if _, ok := Agreed(3, make([]int64, 3), 0); ok {
+		t.Error("masters whose answers do not count agree")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		tokens := rapid.SliceOfN(rapid.Int64Range(0, 4), 1, 9).Draw(t, "tokens")
 		least := rapid.Int64Range(0, 4).Draw(t, "least")

@@ -118,6 +118,7 @@ func TestWhoWouldWaitForItself(t *testing.T) {
 		left := lock(t, t.Context(), c, "left")
 		stays := got(t, "Enter", left.Enter, t.Context())
 		unlock(t, left)
+		expect(t, "Enter of a Hold that was unlocked, of a lock that goes on", second(left.Enter(t.Context())), redlock.ErrNotHeld)
 		owned := lock(t, redlock.WithOwner(t.Context()), c, "owned")
 		inTree := got(t, "Enter", job.Enter, redlock.WithOwner(t.Context()))
 		for _, w := range []struct {

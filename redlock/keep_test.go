@@ -44,9 +44,15 @@ func TestKeep(t *testing.T) {
 		for _, m := range fleet.Masters() {
 			check.Equal(t, m.Holder("a"), first.Owner(), "the owner of what is kept on %s", m.Name())
 		}
-		hold := lock(t, t.Context(), other, "a")
-		check.AtLeast(t, hold.Token(), token+1, "the token of another client")
-		unlock(t, hold)
+		for _, reader := range []*redlock.Client{other, keeper} { // each after a writer
+			hold := lock(t, t.Context(), other, "a")
+			check.AtLeast(t, hold.Token(), token+1, "the token of another client")
+			token = hold.Token()
+			unlock(t, hold)
+			hold = lock(t, t.Context(), reader, "a", redlock.Shared())
+			check.AtLeast(t, hold.Token(), token, "the token of a reader")
+			unlock(t, hold)
+		}
 		synctest.Wait()
 		expectFree(t, fleet, "a")
 	})(t)

@@ -183,23 +183,31 @@ func TestNoLeak(t *testing.T) {
 func TestManyClients(t *testing.T) {
 	for name, tt := range map[string]struct {
 		close bool
+		anew  bool // half of them are closed before the others are made
 		pause time.Duration
 		want  int
 	}{
 		"not closed": {want: 1},
 		"closed":     {close: true},
+		"made anew":  {anew: true, want: 2},
 		"slowly":     {pause: 5 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log, pools := new(lines), redlocktest.Start(t, 1).Pools()
-				for range 50 {
+				var all []*redlock.Client
+				for i := range 50 {
+					if tt.anew && i == 25 {
+						for _, c := range all {
+							c.Close()
+						}
+					}
 					c, err := redlock.New(redlock.Config{Pools: pools, Logger: slog.New(slog.NewTextHandler(log, nil))})
 					check.OK(t, err)
+					all = append(all, c)
+					defer c.Close()
 					if tt.close {
 						c.Close()
-					} else {
-						defer c.Close()
 					}
 					time.Sleep(tt.pause)
 				}

@@ -166,7 +166,7 @@ func TestLockAllWaitsLongerThanItHolds(t *testing.T) {
 			check.Between(t, time.Since(start), tt.limit, tt.lasts, "the holds lasted for")
 			time.Sleep(tt.lasts)
 			for _, name := range names {
-				check.Equal(t, holds.Hold(name).Remaining(), 0, "what is left of "+name+", which is not renewed for ever")
+				check.Equal(t, holds.Hold(name).Remaining(), 0, "what is left of %s, which is not renewed for ever", name)
 			}
 			expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrLost)
 		}))
