@@ -88,8 +88,10 @@ func TestALookThatNobodySawIsNotUsed(t *testing.T) {
 // A look covers the slots of all callers that stand: one that counts fewer permits hides none from the others.
 func TestALookIsForAllThatStand(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
-		few, many := fx.stander(1), fx.stander(3)
+		few := fx.stander(1)
 		defer fx.m.delist(few)
+		defer func(looked <-chan struct{}) { <-looked }(fx.m.lookAt(few.semaphore)) // under way, and too short for the other
+		many := fx.stander(3)
 		defer fx.m.delist(many)
 		fx.look(few.semaphore)
 		check.Equal(t, len(few.semaphore.slots.load), many.req.Permits, "slots that are known")

@@ -30,6 +30,7 @@ func TestKeep(t *testing.T) {
 		unlock(t, first)
 		synctest.Wait()
 		check.That(t, first.Count() == 0 && first.Context().Err() != nil, "after Unlock the hold count is %d and the context's error %v", first.Count(), first.Context().Err())
+		check.AtMost(t, time.Until(first.Until()), 0, "the end of what was unlocked, from now on")
 		before, token := fleet.Master(0).Commands(), first.Token()
 		for range 100 {
 			hold := lock(t, t.Context(), keeper, "a")

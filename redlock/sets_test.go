@@ -169,15 +169,17 @@ func TestSetsAreChecked(t *testing.T) {
 }
 
 // TestMovesBetweenTheSame: a lock of a name that moves between sets with one server in common is refused: it would wait
-// for itself there.
+// for itself there. It would not in another of the server's databases.
 func TestMovesBetweenTheSame(t *testing.T) {
 	bubble(4, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		at := func(from, to int) redlock.Config {
-			return redlock.Config{Pools: fleet.Pools()[from:to], RestartGuard: redlock.GuardOff}
+		moving := func(fleet *redlocktest.Fleet, options ...redis.DialOption) *redlock.Client {
+			a, b := fleet.Pools()[:3], fleet.Pools(options...)[1:]
+			return newSets(t, redlock.SetsConfig{Sets: map[string]redlock.Config{
+				"a": {Pools: a, RestartGuard: redlock.GuardOff}, "b": {Pools: b, RestartGuard: redlock.GuardOff},
+			}, Now: []string{"a"}, Next: []string{"b"}})
 		}
-		s := newSets(t, redlock.SetsConfig{
-			Sets: map[string]redlock.Config{"a": at(0, 3), "b": at(1, 4)}, Now: []string{"a"}, Next: []string{"b"},
-		})
+		use(t, moving(redlocktest.Start(t, 4), redis.DialDatabase(1)), "n")
+		s := moving(fleet)
 		ctx := within(t, t.Context(), time.Minute)
 		for range 2 {
 			check.Says(t, second(s.Lock(ctx, "n")), "a lock would wait for itself there", "Lock")
