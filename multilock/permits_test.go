@@ -85,7 +85,8 @@ func TestALookThatNobodySawIsNotUsed(t *testing.T) {
 	})(t)
 }
 
-// A look covers the slots of all callers that stand: one that counts fewer permits hides none from the others.
+// A look covers the slots of all callers that stand: one that counts fewer permits hides none from the others. The first of
+// those that know its slots looks for it.
 func TestALookIsForAllThatStand(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		few := fx.stander(1)
@@ -95,6 +96,10 @@ func TestALookIsForAllThatStand(t *testing.T) {
 		defer fx.m.delist(many)
 		fx.look(few.semaphore)
 		check.Equal(t, len(few.semaphore.slots.load), many.req.Permits, "slots that are known")
+		line := &fx.m.names[few.line].line
+		line.waiters = []*waiter{many, few}
+		check.That(t, fx.m.isFirst(many) && !fx.m.isFirst(few), "one that counts fewer permits, and came later, looks from time to time")
+		line.waiters = nil
 	})(t)
 }
 

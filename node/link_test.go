@@ -226,23 +226,31 @@ func TestKillRefused(t *testing.T) {
 }
 
 // TestStarved: a timer that fires late tells that this process had no time to run. Its answers may have come
-// long ago, so they are read first, and the connection is kept.
+// long ago, so they are read first, and the connection is kept. Nor is the master down for what is not answered then.
 func TestStarved(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		m.Delay(timeout * 3 / 5)
-		asked := send(n, script.Inspect("k"))
-		synctest.Wait()
-		n.mu.Lock()
 		l := n.link
-		l.timerDue = l.timerDue.Add(-timeout) // as if it were to have run by now
-		n.mu.Unlock()
-		time.Sleep(timeout)
-		check.Equal(t, asked.look().times, 0, "answers while nobody had time to read")
-		want(t, "what was asked", asked.wait(), script.Done)
+		starve := func() *pending {
+			t.Helper()
+			asked := send(n, script.Inspect("k"))
+			synctest.Wait()
+			n.mu.Lock()
+			l.timerDue = l.timerDue.Add(-timeout) // as if it were to have run by now
+			n.mu.Unlock()
+			time.Sleep(timeout)
+			check.Equal(t, asked.look().times, 0, "answers while nobody had time to read")
+			return asked
+		}
+		m.Delay(timeout * 3 / 5)
+		want(t, "what was asked", starve().wait(), script.Done)
+		time.Sleep(2 * timeout) // the timer is not set any more
+		m.Freeze()
+		wantErr(t, "what is not answered", starve().wait(), script.Unknown, server.ErrTimeout.Error())
 		n.mu.Lock()
-		defer n.mu.Unlock()
 		check.That(t, n.state == up && n.link == l, "state %v, and another connection %v", n.state, n.link != l)
+		n.mu.Unlock()
+		m.Thaw()
 	})
 }
 
