@@ -68,7 +68,8 @@ func Lease(lease time.Duration) Option { return Option{fixed: true, lease: lease
 // Each call takes one more permit, even under the context of another, so a caller that takes several may end up
 // waiting for itself. TryLock tries the slot that the client gave back last. If that is taken, it looks which slots are
 // free, and tries up to four of these, and looks again, three times at most: where more callers than permits try at the
-// same time, it may be refused though a permit is free.
+// same time, it may be refused though a permit is free. A call that comes to a slot whose key is no lock fails, though
+// others may be free.
 //
 // Cost: that of Lock if the slot is free that the client gave back last. Otherwise two round trips more, and while the
 // caller waits one script call on each master as often as Lock, for each slot at which it stands.
