@@ -436,7 +436,7 @@ func (s *sim) rollOut(t *testing.T) {
 		own := d.fork()
 		s.troubles.Go(func() {
 			for i, route := range routes {
-				c := &simClient{who: fmt.Sprintf("p%d.%d", p, i)}
+				c := s.client(fmt.Sprintf("p%d.%d", p, i))
 				s.mu.Lock()
 				s.clients = append(s.clients, c)
 				s.mu.Unlock()

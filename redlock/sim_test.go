@@ -141,6 +141,7 @@ type simClient struct {
 	who string
 	*redlock.Client
 	callers *workload.Process
+	tells   *history.Recorder
 	wires   []*redlocktest.Wire
 	trace   *recorder // nil: none
 
@@ -175,9 +176,16 @@ func (s *sim) run(t *testing.T) {
 	s.settle()
 }
 
+// client makes what join and rollOut make a client of.
+func (s *sim) client(who string) *simClient {
+	c := &simClient{who: who}
+	c.tells = history.NewRecorder(mouth{s, c}, who, s.now)
+	return c
+}
+
 // join starts a client and its callers.
 func (s *sim) join(d dice, who string, i int) {
-	c := &simClient{who: who}
+	c := s.client(who)
 	cfg := redlock.Config{Lease: s.lease, NodeTimeout: s.timeout, RestartGuard: s.guard}
 	for _, m := range s.fleet.Masters() {
 		w := m.Wire()
@@ -193,6 +201,7 @@ func (s *sim) join(d dice, who string, i int) {
 	if keep := (dice{rand.New(rand.NewPCG(s.seed, uint64(1+i)))}); keep.oneIn(2) {
 		cfg.Keep = keep.upTo(600 * time.Millisecond).Truncate(time.Millisecond)
 	}
+	cfg.Trace = workload.TraceQueue(c.tells.Add)
 	if d.oneIn(6) {
 		c.trace = new(recorder)
 		cfg.Trace = c.trace.trace()
@@ -216,7 +225,7 @@ func (s *sim) employ(c *simClient, seed uint64, permits int) {
 	c.callers = workload.New(workload.Config{
 		Who: c.who, Seed: seed, Lease: s.lease, MaxLease: s.lease,
 		Callers: s.each, Think: s.think, Waits: s.waits, Stays: 40, Names: s.names, Permits: permits, Only: s.calls,
-	}, workload.Of(c.Client, s.lease), history.NewRecorder(mouth{s, c}, c.who, s.now))
+	}, workload.Of(c.Client, s.lease), c.tells)
 }
 
 // calm checks, until over is closed, that no master is asked too often: a client that wakes itself, or asks again without

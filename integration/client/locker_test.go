@@ -73,7 +73,7 @@ func TestQueue(t *testing.T) {
 			who := fmt.Sprint("c", i+1)
 			open := func(cfg workload.Config) (workload.Locker, error) {
 				client, err := redlock.New(redlock.Config{
-					Pools: fleet.Pools(), Lease: lease, RestartGuard: redlock.GuardOff, Trace: traceQueue(cfg.Tell),
+					Pools: fleet.Pools(), Lease: lease, RestartGuard: redlock.GuardOff, Trace: workload.TraceQueue(cfg.Tell),
 				})
 				return workload.Of(client, lease), err
 			}
