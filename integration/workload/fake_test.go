@@ -54,6 +54,8 @@ type fakeHold struct {
 	extend func() error
 	unlock func() error
 	end    context.CancelCauseFunc
+
+	entered int // the number of the call that entered it last
 }
 
 func (h *fakeHold) Name() string     { return h.name }
@@ -72,7 +74,10 @@ func (h *fakeHold) Context() context.Context {
 func (h *fakeHold) Extend(context.Context) error    { return maybe(h.extend) }
 func (h *fakeHold) Downgrade(context.Context) error { return nil }
 
-func (h *fakeHold) Enter(ctx context.Context, _ bool) (Hold, bool, error) { return h, true, ctx.Err() }
+func (h *fakeHold) Enter(ctx context.Context, _ bool) (Hold, bool, error) {
+	h.entered = CallOf(ctx)
+	return h, true, ctx.Err()
+}
 
 func (h *fakeHold) Unlock(context.Context) error {
 	if h.end != nil {

@@ -377,7 +377,8 @@ func (c *caller) enter(hd *held) {
 	var other *held
 	event := history.Event{Do: history.Enter, Hold: hd.number, Names: []string{hd.name}, Shared: shared}
 	_ = c.call(ctx, event, func(call int, result *history.Event) error {
-		again, same, err := hd.top().Enter(ctx, shared)
+		// Or what it asks for would be told of the call that got the hold.
+		again, same, err := hd.top().Enter(context.WithValue(ctx, number{}, call), shared)
 		switch {
 		case err != nil:
 			return err

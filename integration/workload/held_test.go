@@ -50,6 +50,17 @@ func TestLost(t *testing.T) {
 	}
 }
 
+// What an Enter asks the masters for is told of that call, not of the one that got the hold, whose context it is under.
+func TestEnterHasANumberOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &fake{})
+		h := &fakeHold{name: "a", ctx: context.WithValue(t.Context(), number{}, 1), until: time.Now().Add(time.Second)}
+		f.caller(1).enter(f.grant(h))
+		calls := f.of(history.Called)
+		check.Equal(t, h.entered, calls[len(calls)-1].Call, "the call that entered it")
+	})
+}
+
 // What an Unlock returns is checked against what the caller knows.
 func TestUnlockIsChecked(t *testing.T) {
 	tests := map[string]struct {
