@@ -154,6 +154,11 @@ func (s *sim) run(t *testing.T) {
 	s.t, s.start = t, time.Now()
 	s.regime = regime(d.IntN(4))
 	s.times = drawTimes(d, s.regime)
+	trouble := s.disturb
+	if s.seed%8 == 7 {
+		trouble = s.stall
+		s.end += 20 * time.Second
+	}
 	s.noise.dice = d.fork()
 	s.skews = make(map[*redlocktest.Master]time.Duration)
 	s.fleet = redlocktest.Start(t, []int{1, 3, 3, 3, 3, 3, 3, 5}[d.IntN(8)])
@@ -168,7 +173,7 @@ func (s *sim) run(t *testing.T) {
 	over := make(chan struct{})
 	defer close(over)
 	go s.calm(over)
-	s.troubles.Go(func() { s.disturb(d.fork()) })
+	s.troubles.Go(func() { trouble(d.fork()) })
 	s.troubles.Wait()
 	s.own.Add(history.Event{What: history.Over})
 	s.over = time.Now()

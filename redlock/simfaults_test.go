@@ -201,6 +201,32 @@ func (s *sim) disturb(d dice) {
 	}
 }
 
+// stall does no fault, but the processes of clients have to wait for a machine that is busy, for up to 10 ms at a time. Nobody
+// is excused by that, so it is judged who comes first.
+func (s *sim) stall(d dice) {
+	for _, c := range s.clients {
+		var mu sync.Mutex
+		var until time.Time
+		d, often := d.fork(), 1+d.IntN(6)
+		for _, w := range c.wires {
+			w.Lag(func() time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				if time.Now().After(until) && d.oneIn(often) {
+					until = time.Now().Add(d.upTo(10 * time.Millisecond))
+				}
+				return max(0, time.Until(until))
+			})
+		}
+		defer func() {
+			for _, w := range c.wires {
+				w.Lag(nil)
+			}
+		}()
+	}
+	time.Sleep(s.end - s.now())
+}
+
 // strike does one fault to one master, a minority, a majority, or all, at once or in turn, and mends it.
 func (f *faults) strike(kind simFault, id int) {
 	masters := f.fleet.Masters()

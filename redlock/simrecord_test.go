@@ -83,7 +83,7 @@ func (s *sim) judge(t *testing.T, all *tally) {
 	h := s.history(t)
 	report, err := judge.Judge(h)
 	check.OK(t, err, "the history is wrong")
-	all.add(h.Events)
+	all.add(h.Events, report)
 	for _, v := range report.Violations() {
 		inSets := v.Check == judge.Turns && s.fleet == nil // who comes first is settled in each set
 		if v.Unpromised != "" || inSets {
@@ -117,8 +117,9 @@ func write(t *testing.T, path string, h *history.History) {
 	expect(t, "Write", h.Write(file))
 }
 
-// wanted is how often ten seeds of TestSim have each kind of event at least. Each fault of all regimes happens once.
-var wanted = map[string]int{"grant": 60, "enter": 5, "extend": 5, "downgrade": 2, "lost": 2, "write": 30, "taken": 5, "noquorum": 1}
+// wanted is how often ten seeds of TestSim have each kind of event at least, and what the check of turns looks at. Each fault
+// of all regimes happens once.
+var wanted = map[string]int{"grant": 60, "enter": 5, "extend": 5, "downgrade": 2, "lost": 2, "write": 30, "taken": 5, "noquorum": 1, judge.Turns: 5}
 
 // tally counts the kinds of events in all seeds. Without those that are wanted, TestSim would pass and show nothing.
 type tally struct {
@@ -128,12 +129,15 @@ type tally struct {
 }
 
 // add adds a seed. Seeds may be added at the same time.
-func (all *tally) add(events []history.Event) {
+func (all *tally) add(events []history.Event, report *judge.Report) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	all.seeds++
 	for _, e := range events {
 		all.had[kindOf(e)]++
+	}
+	for _, c := range report.Checks {
+		all.had[c.Name] += c.Looked
 	}
 }
 
