@@ -10,11 +10,11 @@ type place struct {
 	call  int // in the history
 	since int64
 	try   int             // 0: it has not asked yet
-	at    map[string]bool // the masters that have told this try that it stands there
+	at    map[string]bool // the masters that have told this try that it stands there; nil: all have
 }
 
 // TraceQueue returns a trace that tells the history of the places of calls. It tells no sooner than it is so,
-// and once of each.
+// and once of each try.
 func TraceQueue(tell func(history.Event)) *redlocktrace.Trace {
 	masters, places := 0, map[uint64]*place{} // by ID; one function at a time is called
 	return &redlocktrace.Trace{
@@ -36,12 +36,12 @@ func TraceQueue(tell func(history.Event)) *redlocktrace.Trace {
 		},
 		Voted: func(e redlocktrace.Voted) {
 			p := places[e.ID]
-			if p == nil || e.Vote != redlocktrace.VoteRefused || e.Try != p.try {
+			if p == nil || p.at == nil || e.Vote != redlocktrace.VoteRefused || e.Try != p.try {
 				return
 			}
 			if p.at[e.Master] = true; len(p.at) == masters {
 				tell(history.Event{What: history.Stands, Call: p.call, Since: p.since})
-				p.at = map[string]bool{}
+				p.at = nil
 			}
 		},
 		Decided: func(e redlocktrace.Decided) {
