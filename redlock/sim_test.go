@@ -181,7 +181,7 @@ func (s *sim) run(t *testing.T) {
 	s.settle()
 }
 
-// client makes what join and rollOut make a client of.
+// client returns a client that is yet to be opened, and has no callers.
 func (s *sim) client(who string) *simClient {
 	c := &simClient{who: who}
 	c.tells = history.NewRecorder(mouth{s, c}, who, s.now)

@@ -218,13 +218,13 @@ func (s *sim) stall(d dice) {
 				return max(0, time.Until(until))
 			})
 		}
-		defer func() {
-			for _, w := range c.wires {
-				w.Lag(nil)
-			}
-		}()
 	}
 	time.Sleep(s.end - s.now())
+	for _, c := range s.clients {
+		for _, w := range c.wires {
+			w.Lag(nil)
+		}
+	}
 }
 
 // strike does one fault to one master, a minority, a majority, or all, at once or in turn, and mends it.
