@@ -159,7 +159,8 @@ func (m *Masters) leave(w *waiter) {
 	}
 }
 
-// bidders returns the drivers with which those who bid wait for key, and makes them if need be and make is true.
+// bidders returns the drivers with which those who bid wait for key. If make is true, it makes them for those who have
+// asked nobody yet: a caller that has asked and has no driver any more has what it wanted, or is about to look again.
 func (m *Masters) bidders(key string, make bool) (all []*driver) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,7 +169,7 @@ func (m *Masters) bidders(key string, make bool) (all []*driver) {
 		return nil
 	}
 	for _, w := range n.line.waiters[:n.line.bids] {
-		if make && len(w.drivers) == 0 && w.req.Key == key {
+		if make && w.stamp.IsZero() && w.req.Key == key {
 			m.driveLocked(w, key, true)
 		}
 		for _, d := range w.drivers {

@@ -161,6 +161,27 @@ func TestARenewalTakesCallersAlong(t *testing.T) {
 	}
 }
 
+// A caller that has the lock, and is yet to leave the line, does not ask again when another one of its client sends
+// something about its own hold: readers are handed a lock at one instant.
+func TestACallerThatHasTheLockAsksNoMore(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.m.subscribe()
+		time.Sleep(time.Second)
+		req := patient("k")
+		req.Shared = true
+		w := fx.m.join(&req)
+		fx.m.contend(w)
+		synctest.Wait()
+		hold, err := fx.m.won(t.Context(), w)
+		check.OK(t, err)
+		fx.m.startNext("k", nil)
+		check.Equal(t, len(w.drivers), 0, "drivers of a caller that has the lock")
+		fx.m.leave(w)
+		unlock(t, hold)
+		fx.wantNothing(t, "after the release", fx.m)
+	})(t)
+}
+
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
 // and the others would wait for that.
 func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
