@@ -180,7 +180,10 @@ func (h *Hold) enter(ctx context.Context, req *Request) error {
 	defer h.d.mu.Unlock()
 	for asks := true; h.liveLocked(); {
 		if asks {
-			h.d.stepLocked(&attempt.Event{Kind: attempt.Enter, Key: req.Entry, Wish: req.wish(), Shared: req.Shared})
+			sent := h.d.stepLocked(&attempt.Event{Kind: attempt.Enter, Key: req.Entry, Wish: req.wish(), Shared: req.Shared})
+			if sent != nil && req.trace != nil {
+				sent.trace = req.trace.enters(h)
+			}
 		}
 		i, r := h.d.state.Find(req.Entry), h.d.count
 		switch {
@@ -191,9 +194,6 @@ func (h *Hold) enter(ctx context.Context, req *Request) error {
 		case h.d.state.Entries[i].State != attempt.Asked:
 			req.trace.won(h)
 			return nil
-		}
-		if req.trace != nil && r.trace == nil {
-			r.trace = req.trace.enters(h)
 		}
 		h.d.mu.Unlock()
 		cut := h.d.await(ctx, r)

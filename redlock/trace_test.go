@@ -283,3 +283,42 @@ func TestTraces(t *testing.T) {
 		expectToldAll(t, said)
 	}
 }
+
+// A re-entry that comes while masters are yet to answer to an Unlock, or to another re-entry, goes with the round that
+// follows, and is told of neither. The other one is told of its round, with all votes.
+func TestAReEntryTellsItsOwnRound(t *testing.T) {
+	for answers, after := range []time.Duration{time.Millisecond, 3 * time.Millisecond} {
+		for what, between := range map[string]func(*testing.T, *redlock.Hold){"an Unlock": unlock, "a re-entry": enterOnce} {
+			t.Run(fmt.Sprintf("%s of which %d answers are in", what, answers), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					fleet, r := redlocktest.Start(t, 3), new(recorder)
+					c := open(t, fleet, redlock.Config{Trace: r.trace()})
+					hold := lock(t, t.Context(), c, "a")
+					inner, err := hold.Enter(t.Context())
+					check.OK(t, err)
+					inTurn(fleet)
+					go between(t, inner)
+					time.Sleep(after)
+					enterOnce(t, hold)
+					time.Sleep(time.Second)
+					unlock(t, hold)
+					expect(t, "Close", c.Close())
+					rounds := 0
+					for _, e := range r.events {
+						if asked, _ := e.(redlocktrace.Asked); asked.Ask == redlocktrace.AskEnter {
+							rounds++
+						}
+					}
+					check.Equal(t, rounds, map[string]int{"an Unlock": 1, "a re-entry": 2}[what], "rounds of re-entries that are told")
+					r.expectSound(t)
+				})
+			})
+		}
+	}
+}
+
+func enterOnce(t *testing.T, hold *redlock.Hold) {
+	inner, err := hold.Enter(t.Context())
+	check.OK(t, err)
+	unlock(t, inner)
+}

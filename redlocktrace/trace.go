@@ -30,7 +30,8 @@
 //     the names are called again.
 //   - A client of several sets of masters makes a call in each set where the name is locked: two while the name moves.
 //   - A re-entry, by Enter or under WithOwner, is a call of its own. It makes no hold: Entered in its CallDone has the
-//     call whose hold it entered. The hold ends once, with its last Unlock.
+//     call whose hold it entered. The hold ends once, with its last Unlock. Re-entries of one owner at the same time may
+//     share a round, which at most one of them is told of.
 //   - Extend and Downgrade are no calls: they renew a hold, which Renewed reports.
 //   - A call that cannot begin is not traced: its name or its options are not valid, its context has ended or is
 //     that of a hold of the same name, or its client is closed.
