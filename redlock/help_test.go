@@ -3,6 +3,8 @@ package redlock_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"runtime"
 	"slices"
@@ -250,4 +252,7 @@ const (
 )
 
 // Tests outside synctest bubbles leave no goroutine behind; a bubble checks that itself.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil))) // it would bury the lines of a test that fails
+	goleak.VerifyTestMain(m)
+}
