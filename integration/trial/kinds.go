@@ -11,37 +11,36 @@ import (
 
 // The kinds of faults, as histories name them.
 const (
-	KillEmpty      = "kill-empty"        // SIGKILL, and a start without data
-	KillAOF        = "kill-aof"          // SIGKILL, and a start with all data
-	StopRestart    = "stop-restart"      // SIGTERM, and a start
-	Pause          = "pause"             // frozen: connections stay
-	Replace        = "replace"           // another server at the same address
-	Demote         = "demote"            // a replica of nobody, and a master again
-	MemoryFull     = "memory-full"       // writes are refused
-	Eviction       = "eviction"          // any key may go, again and again
-	FlushAll       = "flushall"          //
-	ClientKill     = "client-kill"       // CLIENT KILL, again and again
-	ScriptFlush    = "script-flush"      // SCRIPT FLUSH, again and again
-	Busy           = "busy"              // one command takes long
-	ClockAhead     = "clock-ahead"       // the wall clock jumps forward, and back at the end
-	ClockBack      = "clock-back"        // it jumps back, and forward at the end
-	ClockFast      = "clock-fast"        // it runs fast, and is set at the end
-	ClockSlow      = "clock-slow"        // it runs slow, and is set at the end
-	Cut            = "cut"               // nothing comes through
-	CutThere       = "cut-there"         // nothing from clients to masters
-	CutBack        = "cut-back"          // nothing from masters to clients
-	CutClient      = "cut-client"        // as cut, for one client
-	Slow           = "slow"              // a delay
-	Jitter         = "jitter"            // a delay that differs from packet to packet
-	Lossy          = "lossy"             // packets are lost and resent, as TCP does
-	Reset          = "reset"             // RST, again and again
-	ClientStop     = "client-stop"       // SIGSTOP for longer than a lease
-	ClientStopped  = "client-stop-short" // for less
-	ClientKilled   = "client-kill-9"     // SIGKILL, and a successor
-	ClientSkew     = "client-skew"       // a successor whose wall clock is off by an hour
-	ClientSet      = "client-set"        // a successor with another set of masters; never drawn
-	calm           = "calm"              // no fault: nothing is begun before all others are over
-	successorAfter = 2 * time.Second     // the longest time until a successor starts
+	KillEmpty     = "kill-empty"        // SIGKILL, and a start without data
+	KillAOF       = "kill-aof"          // SIGKILL, and a start with all data
+	StopRestart   = "stop-restart"      // SIGTERM, and a start
+	Pause         = "pause"             // frozen: connections stay
+	Replace       = "replace"           // another server at the same address
+	Demote        = "demote"            // a replica of nobody, and a master again
+	MemoryFull    = "memory-full"       // writes are refused
+	Eviction      = "eviction"          // any key may go, again and again
+	FlushAll      = "flushall"          //
+	ClientKill    = "client-kill"       // CLIENT KILL, again and again
+	ScriptFlush   = "script-flush"      // SCRIPT FLUSH, again and again
+	Busy          = "busy"              // one command takes long
+	ClockAhead    = "clock-ahead"       // the wall clock jumps forward, and back at the end
+	ClockBack     = "clock-back"        // it jumps back, and forward at the end
+	ClockFast     = "clock-fast"        // it runs fast, and is set at the end
+	ClockSlow     = "clock-slow"        // it runs slow, and is set at the end
+	Cut           = "cut"               // nothing comes through
+	CutThere      = "cut-there"         // nothing from clients to masters
+	CutBack       = "cut-back"          // nothing from masters to clients
+	CutClient     = "cut-client"        // as cut, for one client
+	Slow          = "slow"              // a delay
+	Jitter        = "jitter"            // a delay that differs from packet to packet
+	Lossy         = "lossy"             // packets are lost and resent, as TCP does
+	Reset         = "reset"             // RST, again and again
+	ClientStop    = "client-stop"       // SIGSTOP for longer than a lease
+	ClientStopped = "client-stop-short" // for less
+	ClientKilled  = "client-kill-9"     // SIGKILL, and a successor
+	ClientSkew    = "client-skew"       // a successor whose wall clock is off by an hour
+	ClientSet     = "client-set"        // a successor with another set of masters; never drawn
+	calm          = "calm"              // no fault: nothing is begun before all others are over
 )
 
 // part is what a fault is done to. Each part of a master or client has one fault at a time.
@@ -129,7 +128,7 @@ var kinds = []kind{
 	{name: ClientStop, part: client, least: 32 * second / 10, most: 6 * second, begin: onClients((*slot).stop), mend: onClients((*slot).cont)},
 	{name: ClientStopped, part: client, least: second / 20, most: 3 * second / 2, begin: onClients((*slot).stop), mend: onClients((*slot).cont)},
 	{
-		name: ClientKilled, part: client, least: second / 10, most: successorAfter,
+		name: ClientKilled, part: client, least: second / 10, most: 2 * second, // until the successor starts
 		begin: onClients(func(c *slot) error { return c.now().kill() }), mend: onClients(func(c *slot) error { return c.start(0) }),
 	},
 	{

@@ -142,7 +142,7 @@ const stretchLeast = 30 * time.Second
 // then one that goes round all masters.
 func (p *planner) stretch(at time.Duration, forget bool) {
 	for ; at < p.deadline-second/2; at += p.between(second, 3*second) {
-		for range 1 + p.least(4, 3) {
+		for range 1 + min(p.IntN(4), p.IntN(4), p.IntN(4)) {
 			p.draw(at+p.between(0, second/2), forget && p.IntN(2) == 0)
 		}
 	}
@@ -173,15 +173,6 @@ func (p *planner) draw(at time.Duration, forget bool) {
 // between draws a time, in whole milliseconds.
 func (p *planner) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(p.Int64N(int64((most-least)/time.Millisecond)+1))*time.Millisecond
-}
-
-// least returns the smallest of so many numbers below n.
-func (p *planner) least(n, many int) int {
-	smallest := n
-	for range many {
-		smallest = min(smallest, p.IntN(n))
-	}
-	return smallest
 }
 
 // pattern is on how many at once a fault falls.

@@ -2,7 +2,6 @@ package trial
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -111,7 +110,7 @@ func (s *slot) start(offset time.Duration) error {
 // tell tells the process something, unless it has ended.
 func (p *process) tell(what string) { _, _ = io.WriteString(p.stdin, what) }
 
-// kill ends the process with SIGKILL.
+// kill ends the process with SIGKILL, unless it has ended.
 func (p *process) kill() error {
 	p.killed.Store(true)
 	err := p.cmd.Process.Kill()
@@ -140,18 +139,6 @@ func (p *process) end() error {
 	}
 	if p.err != nil {
 		return fmt.Errorf("client %s: %w: see its .stderr", p.who, p.err)
-	}
-	return nil
-}
-
-// gone returns an error if a process has ended by itself.
-func (p *process) gone() error {
-	select {
-	case <-p.ended:
-		if !p.killed.Load() {
-			return errors.Join(fmt.Errorf("client %s has ended by itself", p.who), p.err)
-		}
-	default:
 	}
 	return nil
 }

@@ -84,13 +84,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	s := &stage{
-		cfg:     cfg,
-		masters: map[string]*fleet.Master{},
-		clients: map[string]*slot{},
-		rec:     rec,
-		how:     kindOf,
-	}
+	s := &stage{masters: map[string]*fleet.Master{}, clients: map[string]*slot{}, rec: rec, how: kindOf}
 	run := history.Run{
 		Title: cfg.Title, Seed: cfg.Seed, Began: time.Now(),
 		Lease: lease, MaxLease: lease, Guard: lease, NodeTimeout: lease / 10,
@@ -149,7 +143,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 // close kills what has not ended and closes the wires.
 func (s *stage) close() {
 	for _, c := range s.clients {
-		if p := c.now(); p != nil && p.gone() == nil {
+		if p := c.now(); p != nil {
 			_ = p.kill()
 		}
 		for _, w := range c.ways {

@@ -17,7 +17,6 @@ import (
 
 // stage is what acts are carried out on.
 type stage struct {
-	cfg     Config
 	masters map[string]*fleet.Master
 	clients map[string]*slot
 	rec     *history.Recorder
