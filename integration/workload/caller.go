@@ -46,7 +46,7 @@ func (c *caller) lineUp(waits context.Context, do history.Do) error {
 	holds, _, err := c.take(waits, do)
 	for _, hd := range holds {
 		c.work(hd)
-		err = hd.giveBack(context.Background(), 0, func(h Hold) error { return h.Unlock(context.Background()) })
+		err = hd.giveBack(context.Background(), 0, Hold.Unlock)
 	}
 	return err
 }

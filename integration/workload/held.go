@@ -44,6 +44,11 @@ func (hd *held) event(what history.What) history.Event {
 	}
 }
 
+// asks returns what a call asks for that is about the hold.
+func (hd *held) asks(do history.Do) history.Event {
+	return history.Event{Do: do, Hold: hd.number, Names: []string{hd.name}}
+}
+
 // add adds a handle, and watches its context.
 //
 // Goroutines: one, which ends when that context does, or when the handle is unlocked. Run waits for it.
@@ -78,7 +83,7 @@ func (hd *held) lost(by *handle, at time.Duration) {
 	hd.told = true
 	cause := context.Cause(by.Context())
 	e := hd.event(history.Lost)
-	e.At, e.Until, e.Err, e.Text = at, hd.until(by), failure.Of(cause), cause.Error()
+	e.At, e.Until, e.Err, e.Text = at, hd.when(by.Until), failure.Of(cause), cause.Error()
 	hd.rec.Add(e)
 }
 
@@ -88,7 +93,7 @@ func (hd *held) alive() bool { return hd.see(hd.top()) }
 // see is alive, by one of the handles. It records nothing once that was unlocked.
 func (hd *held) see(one *handle) bool {
 	at := hd.rec.Now()
-	until := hd.until(one)
+	until := hd.when(one.Until)
 	if one.Context().Err() != nil {
 		return false
 	}
@@ -105,10 +110,6 @@ func (hd *held) see(one *handle) bool {
 
 // top returns the handle that was added last.
 func (hd *held) top() *handle { return hd.handles[len(hd.handles)-1] }
-
-// until returns when the hold's validity ends, on the clock of the history: not later than the hold says,
-// and earlier by at most as long as it takes to ask.
-func (p *Process) until(h Hold) time.Duration { return p.when(h.Until) }
 
 // precise is how much time may pass between looks at two clocks. More passes only when the process was not
 // running.
@@ -137,9 +138,9 @@ var (
 
 // giveBack gives back handle number i by a call of unlock; the last handle ends the hold. It returns what unlock returned,
 // or what is wrong with that.
-func (hd *held) giveBack(ctx context.Context, i int, unlock func(Hold) error) error {
+func (hd *held) giveBack(ctx context.Context, i int, unlock func(Hold, context.Context) error) error {
 	one := hd.handles[i]
-	e := history.Event{Do: history.Leave, Hold: hd.number, Names: []string{hd.name}}
+	e := hd.asks(history.Leave)
 	if !hd.alive() {
 		hd.expectTold(one)
 	}
@@ -150,7 +151,7 @@ func (hd *held) giveBack(ctx context.Context, i int, unlock func(Hold) error) er
 	}
 	told := hd.release(one)
 	return hd.call(ctx, e, func(_ int, result *history.Event) error {
-		err := unlock(one)
+		err := unlock(one, ctx)
 		if err != nil {
 			return err
 		}
@@ -182,10 +183,9 @@ func (hd *held) release(one *handle) (told bool) {
 // expectTold waits until the loss of a hold whose context has ended is recorded. If its channel is not
 // closed, that is recorded as a loss that was told as late as this.
 func (hd *held) expectTold(one *handle) {
-	timeout := time.After(loss)
 	select {
 	case <-one.Context().Done():
-	case <-timeout:
+	case <-time.After(loss):
 	}
 	hd.lost(one, hd.rec.Now())
 }
@@ -203,9 +203,9 @@ func (c *caller) leave(hd *held) {
 	c.unlock(hd, 0)
 	switch {
 	case c.chance(4):
-		hd.after(history.Unlock)
+		hd.after(history.Unlock, Hold.Unlock)
 	case c.chance(4):
-		hd.after(history.Extend)
+		hd.after(history.Extend, Hold.Extend)
 	}
 }
 
@@ -213,7 +213,7 @@ func (c *caller) leave(hd *held) {
 func (c *caller) unlock(hd *held, i int) {
 	ctx, cancel := c.unlocking()
 	defer cancel()
-	_ = hd.giveBack(ctx, i, func(h Hold) error { return h.Unlock(ctx) })
+	_ = hd.giveBack(ctx, i, Hold.Unlock)
 }
 
 // unlocking returns the context of an unlock: mostly without an end, sometimes with one that is near, and
@@ -238,7 +238,7 @@ func (c *caller) leaveAll(holds []*held, unlockAll func(context.Context) error) 
 			return unlockAll(ctx)
 		}
 		var all error
-		_ = holds[i].giveBack(ctx, 0, func(Hold) error {
+		_ = holds[i].giveBack(ctx, 0, func(Hold, context.Context) error {
 			all = from(i + 1)
 			return part(all, holds[i].name, c.cfg.Names)
 		})
@@ -264,14 +264,10 @@ func part(err error, name string, all []string) error {
 
 // after uses the handle that was unlocked last. Both unlocking it again and extending it must fail, as what
 // nobody holds.
-func (hd *held) after(do history.Do) {
-	one, ctx := hd.top(), context.Background()
-	act := one.Unlock
-	if do == history.Extend {
-		act = one.Extend
-	}
-	_ = hd.call(ctx, history.Event{Do: do, Hold: hd.number, Names: []string{hd.name}}, func(_ int, result *history.Event) error {
-		err := act(ctx)
+func (hd *held) after(do history.Do, act func(Hold, context.Context) error) {
+	ctx := context.Background()
+	_ = hd.call(ctx, hd.asks(do), func(_ int, result *history.Event) error {
+		err := act(hd.top(), ctx)
 		result.Err = history.NotHeld
 		if failure.Of(err) != history.NotHeld {
 			result.Err, result.Text = history.Unknown, fmt.Sprintf("after Unlock it returned %v", err)
@@ -320,7 +316,7 @@ func (c *caller) workUnder(holds []*held) bool {
 // useHold does to a hold what can be done to it.
 func (c *caller) useHold(hd *held) {
 	if c.chance(15) {
-		c.extend(hd)
+		c.act(hd, history.Extend, Hold.Extend)
 	}
 	if c.chance(20) {
 		c.enter(hd)
@@ -330,17 +326,16 @@ func (c *caller) useHold(hd *held) {
 	}
 }
 
-// brief is how long an act on a hold may take. It may end before the act could be done.
-func (c *caller) brief() (context.Context, context.CancelFunc) {
-	return within(context.Background(), c.between(5*time.Millisecond, c.cfg.Waits))
+// act does something to a hold. Its context may end before that could be done.
+func (c *caller) act(hd *held, do history.Do, act func(Hold, context.Context) error) {
+	ctx, cancel := c.brief(context.Background())
+	defer cancel()
+	_ = c.call(ctx, hd.asks(do), func(int, *history.Event) error { return act(hd.top(), ctx) })
 }
 
-func (c *caller) extend(hd *held) {
-	ctx, cancel := c.brief()
-	defer cancel()
-	_ = c.call(ctx, history.Event{Do: history.Extend, Hold: hd.number, Names: []string{hd.name}}, func(int, *history.Event) error {
-		return hd.top().Extend(ctx)
-	})
+// brief returns a context that ends with ctx, and soon.
+func (c *caller) brief(ctx context.Context) (context.Context, context.CancelFunc) {
+	return within(ctx, c.between(5*time.Millisecond, c.cfg.Waits))
 }
 
 // downgrade makes a writer of the name that has readers one of them.
@@ -348,14 +343,10 @@ func (c *caller) downgrade(hd *held) {
 	if hd.name != c.cfg.Names[0] || hd.shared {
 		return
 	}
-	ctx, cancel := c.brief()
-	defer cancel()
 	hd.mu.Lock()
 	hd.shared = true // whatever comes of it
 	hd.mu.Unlock()
-	_ = c.call(ctx, history.Event{Do: history.Downgrade, Hold: hd.number, Names: []string{hd.name}}, func(int, *history.Event) error {
-		return hd.top().Downgrade(ctx)
-	})
+	c.act(hd, history.Downgrade, Hold.Downgrade)
 }
 
 // errUpgraded is a mistake of a library that returned no error.
@@ -371,11 +362,12 @@ func (c *caller) enter(hd *held) {
 	if c.tree != nil && c.chance(50) {
 		ctx = c.tree
 	}
-	ctx, cancel := within(ctx, c.between(5*time.Millisecond, c.cfg.Waits))
+	ctx, cancel := c.brief(ctx)
 	defer cancel()
 	shared := hd.name == c.cfg.Names[0] && c.chance(60)
 	var other *held
-	event := history.Event{Do: history.Enter, Hold: hd.number, Names: []string{hd.name}, Shared: shared}
+	event := hd.asks(history.Enter)
+	event.Shared = shared
 	_ = c.call(ctx, event, func(call int, result *history.Event) error {
 		// Or what it asks for would be told of the call that got the hold.
 		again, same, err := hd.top().Enter(context.WithValue(ctx, number{}, call), shared)

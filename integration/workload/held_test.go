@@ -96,7 +96,7 @@ func TestUnlockIsChecked(t *testing.T) {
 					cancel(errLost)
 				}
 				before := f.rec.Now()
-				_ = hd.giveBack(context.Background(), 0, func(Hold) error {
+				_ = hd.giveBack(context.Background(), 0, func(Hold, context.Context) error {
 					if test.ends {
 						cancel(errNotHeld)
 					}
@@ -130,13 +130,13 @@ func TestAfterUnlock(t *testing.T) {
 		"nil":   {nil, history.Unknown},
 		"lost":  {errLost, history.Unknown},
 	} {
-		for _, do := range []history.Do{history.Unlock, history.Extend} {
+		for do, act := range map[history.Do]func(Hold, context.Context) error{history.Unlock: Hold.Unlock, history.Extend: Hold.Extend} {
 			t.Run(name+"/"+string(do), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					f := newFixture(t, &fake{})
 					again := func() error { return test.err }
 					hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second), unlock: again, extend: again})
-					hd.after(do)
+					hd.after(do, act)
 					if e := f.last(history.Returned); e.Do != do || e.Err != test.want {
 						t.Errorf("%s is recorded as %s %q, want %q", do, e.Do, e.Err, test.want)
 					}

@@ -131,7 +131,7 @@ func (p *Process) granted(call int, h Hold, shared bool) *held {
 	at := p.rec.Now() // before anybody looks whether it has ended already
 	hd := &held{Process: p, number: int(p.holds.Add(1)), name: h.Name(), slot: h.Slot(), token: h.Token(), shared: shared}
 	e := hd.event(history.Granted)
-	e.At, e.Call, e.Until = at, call, hd.until(h)
+	e.At, e.Call, e.Until = at, call, hd.when(h.Until)
 	p.rec.Add(e)
 	hd.add(h)
 	return hd

@@ -77,7 +77,7 @@ func Run(cfg Config, open func(Config) (Locker, error), rec *history.Recorder, i
 	}
 	_ = p.Close()
 	for _, hd := range left { // which must fail
-		_ = hd.giveBack(context.Background(), 0, func(h Hold) error { return h.Unlock(context.Background()) })
+		_ = hd.giveBack(context.Background(), 0, Hold.Unlock)
 	}
 	if all {
 		p.watchers.Wait()
