@@ -55,16 +55,6 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
-// TestDeadlinesWithoutATimeout: how long a call without a deadline may take is known only by that.
-func TestDeadlinesWithoutATimeout(t *testing.T) {
-	r := story(`
-			c1: 1.0 trylock a, 1.0 closeclient, 9.0 return call=1, 9.0 return`).record(t)
-	r.Run.NodeTimeout = 0
-	if got := deadlines(r); len(got.Violations) > 0 || got.Looked != 2 {
-		t.Errorf("looked at %d, want 2; got\n%swant none", got.Looked, show(got.Violations))
-	}
-}
-
 func TestErrors(t *testing.T) {
 	try(t, answers, []sentence{
 		{"documented", `c1: 1.0 lock a deadline=2, 2.0 return err=ended, 2.1 trylock a, 2.2 return err=noquorum`, ""},

@@ -50,7 +50,7 @@ func (r *record) due(c *history.Call, ended time.Duration) (due, grace time.Dura
 	return due, grace, why
 }
 
-// most returns how long a call that does not wait may take, with or without a deadline. It returns 0 if that is not known.
+// most returns how long a call that does not wait may take, with or without a deadline. It returns 0 for one that waits.
 //
 // What bounds it is how long a master may take to answer. Unlock, Extend and Downgrade ask once, and again
 // where the master has lost its scripts. A try asks up to six times more where its votes are split, after a
@@ -62,7 +62,6 @@ func (r *record) most(c *history.Call, ended time.Duration) time.Duration {
 		timeout *= 2
 	}
 	switch {
-	case timeout == 0:
 	case c.Do == history.Unlock, c.Do == history.Leave, c.Do == history.Extend, c.Do == history.Downgrade, c.Do == history.CloseClient:
 		return 2*timeout + lateReturn
 	case c.Do.Takes() && !c.Do.Waits():
