@@ -31,7 +31,7 @@ func (w *World) step(k *Case, c int, ev attempt.Event, lot uint32) (drawn bool) 
 	if was < attempt.Held && p.over() && p.Want.Wait && ev.Kind != attempt.Leave && ev.Kind != attempt.Lose {
 		w.violate(unserved)
 	}
-	w.share(k, c, &ev, &out)
+	w.share(c, &ev, &out)
 	ended := was != attempt.Ended && p.over()
 	follower := nobody
 	switch r := &out.Round; {
@@ -157,7 +157,7 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	p := &w.Callers[c]
 	ev := attempt.Event{
 		Kind: attempt.Answer, Master: k.place(c, int(x.Master)), Try: p.Try - (p.Last - numberOf(about)), Round: x.Round,
-		Outcome: x.Outcome, Token: x.Token,
+		Token: x.Token,
 	}
 	denied := x.Kind == renew && x.Outcome == attempt.No
 	if p.Steady[x.Master] > 0 && !x.discount() {
@@ -307,7 +307,7 @@ func (w *World) enter(k *Case, c int) {
 }
 
 // share updates that account after an event.
-func (w *World) share(k *Case, c int, ev *attempt.Event, out *attempt.Effects) {
+func (w *World) share(c int, ev *attempt.Event, out *attempt.Effects) {
 	p := &w.Callers[c]
 	if ev.Kind == attempt.Leave {
 		p.Inside &^= 1 << ev.Key.(uint8)

@@ -101,8 +101,7 @@ func (c *coder) attempt(caller int, of *Caller) {
 	if c.reading && p.Round == 0 {
 		p.Round = usual
 	}
-	switch {
-	case counts(p), p.State == attempt.Paused:
+	if counts(p) || p.State == attempt.Paused {
 		p.AskAt = c.instant(p.AskAt)
 	}
 	if p.State == attempt.Minority || p.State == attempt.Kept {

@@ -7,6 +7,7 @@ import (
 
 	"example.com/redlock/multilock/attempt"
 	"example.com/redlock/node/script"
+	"example.com/redlock/node/script/twin"
 	"example.com/redlock/quorum"
 )
 
@@ -218,10 +219,14 @@ func (w *World) forceUnlock(k *Case) {
 			}
 		}
 	}
+	hears := func(o twin.Owner) bool { return w.hears(k, o) }
 	for m := range k.Masters {
 		if p := &w.Masters[m]; !p.Dead {
 			holder := p.Lock.Holder
-			reply := w.force(k, p)
+			reply := p.Lock.Force(millis(w.Now), hears, w.Clock)
+			if !k.Tokens {
+				p.Lock.Counter = 1
+			}
 			w.publish(k, uint8(m), &reply)
 			w.want(k, uint8(m), holder)
 		}

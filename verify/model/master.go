@@ -35,7 +35,7 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		w.want(k, x.Master, reply.Holder)
 	}
 	if w.log != nil {
-		w.noteText("m%d carries out %v -> %s", m.Name, new(x), w.master(k, int(x.Master)))
+		w.noteText("m%d carries out %v -> %s", m.Name, new(x), w.master(int(x.Master)))
 	}
 	if !answer || x.unheard() {
 		return
@@ -107,16 +107,6 @@ func mode(shared bool) twin.Mode {
 		return twin.Shared
 	}
 	return twin.Exclusive
-}
-
-// force frees what a master has, whoever has it.
-func (w *World) force(k *Case, m *Master) (reply twin.Reply) {
-	hears := func(o twin.Owner) bool { return w.hears(k, o) }
-	reply = m.Lock.Force(millis(w.Now), hears, w.Clock)
-	if !k.Tokens {
-		m.Lock.Counter = 1
-	}
-	return reply
 }
 
 // publish sends each hand-off to the client of its owner.

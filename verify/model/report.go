@@ -253,7 +253,7 @@ func (w *World) caller(k *Case, c int) string {
 }
 
 // master tells what a master has.
-func (w *World) master(k *Case, m int) string {
+func (w *World) master(m int) string {
 	p := &w.Masters[m]
 	var s strings.Builder
 	for o, until := range p.leases() {
