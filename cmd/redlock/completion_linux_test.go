@@ -40,7 +40,7 @@ func completed(t *testing.T, path, script string) func(typed string) string {
 	bin, work := redlockIn(t), t.TempDir()
 	check.OK(t, os.WriteFile(filepath.Join(bin, "ca-command"), nil, 0o700))
 	check.OK(t, os.WriteFile(filepath.Join(work, "ca-cert.pem"), nil, 0o600))
-	fleet, _ := masters(t, 3)
+	fleet, _ := masters(t)
 	for _, name := range []string{"orders:42", "orders:43", "invoices", "$(touch ran)", "two words; touch ran", "s*", `b\ack`} {
 		take(t, fleet, name)
 	}

@@ -126,10 +126,10 @@ func countSignals() int {
 	return 40 + 1 + len(signals)
 }
 
-// masters starts a fleet and returns it with the flags that name it.
-func masters(t *testing.T, n int) (*redlocktest.Fleet, []string) {
+// masters starts a fleet of three and returns it with the flags that name it.
+func masters(t *testing.T) (*redlocktest.Fleet, []string) {
 	t.Helper()
-	fleet := redlocktest.Start(t, n)
+	fleet := redlocktest.Start(t, 3)
 	return fleet, []string{"--masters", strings.Join(fleet.URLs(), ","), "--no-restart-guard"}
 }
 
@@ -148,12 +148,11 @@ func client(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 }
 
 // take has another client hold name until the test ends: a Hold that is garbage is renewed no more.
-func take(t *testing.T, fleet *redlocktest.Fleet, name string, options ...redlock.Option) *redlock.Hold {
+func take(t *testing.T, fleet *redlocktest.Fleet, name string, options ...redlock.Option) {
 	t.Helper()
 	hold, err := client(t, fleet).Lock(t.Context(), name, options...)
 	check.OK(t, err)
 	t.Cleanup(func() { runtime.KeepAlive(hold) })
-	return hold
 }
 
 // free reports whether name is free on every master.

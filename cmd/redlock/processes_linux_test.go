@@ -21,7 +21,7 @@ import (
 )
 
 func TestRunKilledEndsTheCommand(t *testing.T) {
-	_, flags := masters(t, 3)
+	_, flags := masters(t)
 	i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo $$; exec sleep 100")...).start()
 	check.Eventually(t, "the command runs", func() bool { return len(i.pids()) == 1 })
 	i.signal(unix.SIGKILL)
@@ -33,7 +33,7 @@ func TestRunKilledEndsTheCommand(t *testing.T) {
 // Outside a terminal, TSTP stops redlock and the command: the command must not run while nobody renews
 // its hold.
 func TestRunPauses(t *testing.T) {
-	_, flags := masters(t, 3)
+	_, flags := masters(t)
 	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo $$; echo ready; read x; exit 0")...))
 	i.ready()
 	i.signal(unix.SIGTSTP)
@@ -47,7 +47,7 @@ func TestRunPauses(t *testing.T) {
 // A command that was stopped for longer than its hold lasted is ended and does not go on.
 func TestRunPausedForTooLong(t *testing.T) {
 	t.Parallel()
-	fleet, flags := masters(t, 3)
+	fleet, flags := masters(t)
 	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=1s", "--",
 		"sh", "-c", "trap '' TERM; echo $$; echo ready; while :; do sleep 0.02; done")...).start()
 	i.ready()
@@ -98,7 +98,7 @@ func TestParseStat(t *testing.T) {
 
 // On a terminal, Ctrl-C reaches the command once: from the terminal, and not also from redlock.
 func TestRunOnTerminal(t *testing.T) {
-	_, flags := masters(t, 3)
+	_, flags := masters(t)
 	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", os.Args[0], asCounter)...))
 	check.Eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
 	typed(t, terminal, "\x03")
@@ -119,7 +119,7 @@ func TestRunInShells(t *testing.T) {
 				if err != nil {
 					t.Skip("no", shell[0])
 				}
-				fleet, flags := masters(t, 3)
+				fleet, flags := masters(t)
 				i := command(t).env("PATH=" + redlockIn(t) + ":" + os.Getenv("PATH"))
 				i.cmd.Path, i.cmd.Args = path, shell
 				i, terminal := onTerminal(t, i)
@@ -201,7 +201,7 @@ func TestWatch(t *testing.T) {
 		t.Helper()
 		check.Eventually(t, fmt.Sprintf("%d times %q", times, what), func() bool { return strings.Count(out.String(), what) >= times })
 	}
-	_, flags := masters(t, 3)
+	_, flags := masters(t)
 	for _, args := range [][]string{{"inspect", "n"}, {"list"}, {"clients"}} {
 		i, terminal := onTerminal(t, watch(flags, args...))
 		repeats(&i.stdout, 2, "\x1b[H")
@@ -221,7 +221,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	for _, command := range []string{"list", "clients"} {
-		fleet, flags := masters(t, 3)
+		fleet, flags := masters(t)
 		fleet.Master(1).Kill()
 		fleet.Master(2).Kill()
 		const reason = "no quorum (1 of 3 masters, 2 needed)" // why there is nothing to show

@@ -24,7 +24,7 @@ func TestCellsAreBounded(t *testing.T) {
 // line or cell that looks like another.
 func TestOthersCannotForge(t *testing.T) {
 	const evil = "\x1b]0;owned\x07\x1b[2J\u202e\r\nnothing is held\nredlock: warning: forged  m1  1"
-	fleet, flags := masters(t, 3)
+	fleet, flags := masters(t)
 	other, err := redlock.New(redlock.Config{Name: evil, Pools: fleet.Pools(), RestartGuard: redlock.GuardOff})
 	check.OK(t, err)
 	t.Cleanup(func() { _ = other.Close() })

@@ -20,7 +20,7 @@ func TestLookInterrupted(t *testing.T) {
 	for _, args := range [][]string{{"list"}, {"inspect", "n"}, {"clients"}, {"unlock", "--force", "n"}} {
 		t.Run(args[0], func(t *testing.T) {
 			t.Parallel()
-			fleet, flags := masters(t, 3)
+			fleet, flags := masters(t)
 			for _, m := range fleet.Masters() {
 				m.Delay(500 * time.Millisecond) // each answer comes later than the interrupt
 			}
@@ -32,7 +32,7 @@ func TestLookInterrupted(t *testing.T) {
 }
 
 func TestRunForwardsSignals(t *testing.T) {
-	_, flags := masters(t, 3)
+	_, flags := masters(t)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if signal.Ignored(sig) {
 			continue // under nohup, the command should survive HUP too
@@ -63,10 +63,10 @@ func (i *invocation) signal(sig syscall.Signal) {
 }
 
 // endsBy sends a signal, by which redlock ends.
-func (i *invocation) endsBy(sig syscall.Signal) *invocation {
+func (i *invocation) endsBy(sig syscall.Signal) {
 	i.t.Helper()
 	i.signal(sig)
-	return i.wantCode(exitSignal + int(sig))
+	i.wantCode(exitSignal + int(sig))
 }
 
 // withStdin starts i with an open pipe as its input.
@@ -102,7 +102,7 @@ func TestHaltOnBSD(t *testing.T) {
 // whatever process group it is in; on Linux also what made itself a daemon.
 func TestRunLostKillsTheTree(t *testing.T) {
 	t.Parallel()
-	fleet, flags := masters(t, 3)
+	fleet, flags := masters(t)
 	script, started := `trap '' TERM; sh -c 'echo $$; exec sleep 100' & sh -c 'sh -c "echo \$\$; exec sleep 100" & wait' &`, 2
 	if runtime.GOOS == "linux" {
 		script, started = script+` (setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' &) ;`, 3
