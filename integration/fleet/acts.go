@@ -186,9 +186,6 @@ func (c *clock) install(options *dockertest.RunOptions) {
 // set changes the setting, and writes it for the shim: first the entry that is not in use, then the
 // version, which says that it is.
 func (c *clock) set(change func(s *shown)) error {
-	if c == nil {
-		return errors.New("it cannot be moved without Config.Clocks")
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now().UnixNano()

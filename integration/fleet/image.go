@@ -232,7 +232,7 @@ const (
 type Engine struct {
 	docker *dockertest.Pool
 	images []imageName // of the masters in turn
-	ports  sync.Map    // that FreePort has returned
+	ports  sync.Map    // that freePort has returned
 }
 
 // Prepare connects to the Docker engine that the environment names, removes what runs that died have
@@ -284,10 +284,10 @@ func remove(client *docker.Client, id string) error {
 	return client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true})
 }
 
-// FreePort picks a port of 127.0.0.1 below the range that systems use for outgoing connections, so that
+// freePort picks a port of 127.0.0.1 below the range that systems use for outgoing connections, so that
 // the port of a killed master is still free when the master comes back. It never returns the same port
 // twice.
-func (e *Engine) FreePort() string {
+func (e *Engine) freePort() string {
 	for {
 		candidate := strconv.Itoa(20000 + rand.IntN(12000))
 		if _, drawn := e.ports.LoadOrStore(candidate, true); drawn {

@@ -77,7 +77,7 @@ func (m *Master) begin(ctx context.Context) error {
 	}
 	var err error
 	for range 5 { // another process may take the port before the container does
-		m.port = m.fleet.engine.FreePort()
+		m.port = m.fleet.engine.freePort()
 		if err = m.create(ctx); err == nil {
 			return m.ready(ctx)
 		}

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"example.com/redlock/integration/skew"
 )
 
 const module = "example.com/redlock"
@@ -46,7 +44,7 @@ func Build(ctx context.Context, folder string, faults []string, args ...string) 
 		if len(faults) > 0 && !slices.Contains(faults, ClientSkew) {
 			return
 		}
-		overlay, err := skew.Overlay(ctx, folder)
+		overlay, err := skewOverlay(ctx, folder)
 		if err == nil {
 			err = build(ctx, source, programs.Skewed, "-overlay="+overlay)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/integration/fleet"
-	"example.com/redlock/integration/skew"
 	"example.com/redlock/integration/wire"
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/history"
@@ -80,7 +79,7 @@ func (s *slot) start(offset time.Duration) error {
 		program = s.programs.Skewed
 	}
 	p := &process{who: cfg.Who, cmd: exec.Command(program, cfg.Arg()), ended: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), skew.Env(offset))
+	p.cmd.Env = append(os.Environ(), skewEnv(offset))
 	said, err := os.Create(filepath.Join(s.folder, cfg.Who+".stderr"))
 	if err != nil {
 		return err

@@ -61,15 +61,12 @@ func Run(ctx context.Context, cfg Config, plan Plan, out io.Writer) (*judge.Repo
 // Goroutines: those of the wires, and one per master that watches it. All have ended when it returns.
 func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 	began := boottime.Now()
-	recorder := func(who string) (*history.Recorder, *os.File, error) {
-		out, err := os.Create(filepath.Join(parts, who+".jsonl"))
-		return history.NewRecorder(out, who, func() time.Duration { return boottime.Now() - began }), out, err
-	}
-	rec, out, err := recorder("trial")
+	out, err := os.Create(filepath.Join(parts, "trial.jsonl"))
 	if err != nil {
 		return err
 	}
 	defer out.Close()
+	rec := history.NewRecorder(out, "trial", func() time.Duration { return boottime.Now() - began })
 	engine, err := fleet.Prepare()
 	if err != nil {
 		return err
