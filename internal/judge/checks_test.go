@@ -214,16 +214,6 @@ func TestExclusion(t *testing.T) {
 	})
 }
 
-// TestExcused: only what nobody promised to exclude counts as such.
-func TestExcused(t *testing.T) {
-	r := story(`
-			c1: 1.0 lock a, 1.1 grant until=3, 1.4 alive
-			c2: 1.2 lock a, 1.3 grant until=3, 1.5 alive`).record(t)
-	if _, excused := exclusion(r); len(excused) != 0 {
-		t.Errorf("%d pairs are excused, want none", len(excused))
-	}
-}
-
 func TestLoss(t *testing.T) {
 	try(t, loss, []sentence{
 		{"given back", `c1: 1.0 lock a, 1.1 grant until=3, 2.9 unlock`, ""},
