@@ -182,12 +182,12 @@ func (f *fleet) wantFree(ctx context.Context, t *testing.T, name string) {
 	})
 }
 
-// has returns nil if the masters have a hold so many times, as Redisson would write it.
-func (f *fleet) has(hold *redlock.Hold, count int) error {
+// has returns nil if the masters have a hold once, as Redisson would write it.
+func (f *fleet) has(hold *redlock.Hold) error {
 	for _, m := range f.masters {
 		fields, err := redis.IntMap(m.try("HGETALL", hold.Name()))
-		if err != nil || len(fields) != 1 || fields[hold.Owner()] != count {
-			return fmt.Errorf("%s: HGETALL = %v, %v, want %s: %d alone", m.Name(), fields, err, hold.Owner(), count)
+		if err != nil || len(fields) != 1 || fields[hold.Owner()] != 1 {
+			return fmt.Errorf("%s: HGETALL = %v, %v, want %s: 1 alone", m.Name(), fields, err, hold.Owner())
 		}
 	}
 	return nil

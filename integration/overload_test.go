@@ -243,7 +243,7 @@ func TestOverloadRestart(t *testing.T) {
 func TestOverloadTLS(t *testing.T) {
 	ctx := begin(t)
 	secrets := newSecrets(t)
-	set := secrets.masters(t, 3, append([]string{"--include", "/etc/redis/conf/tls.conf"}, durable...)...)
+	set := secrets.masters(t, append([]string{"--include", "/etc/redis/conf/tls.conf"}, durable...)...)
 	set.TLS = secrets.tls(t)
 	f := startFleet(ctx, t, set)
 	c := gather(ctx, t, f, size(60, 500), redlock.Config{TLS: set.TLS})

@@ -22,7 +22,7 @@ func TestRestartInTurn(t *testing.T) {
 	client, other := f.client(cfg), f.client(cfg)
 	hold := mustLock(ctx, t, client, "orders:42")
 	token := hold.Token()
-	eventually(ctx, t, "all masters have it, even those that were guarded at first", func() error { return f.has(hold, 1) })
+	eventually(ctx, t, "all masters have it, even those that were guarded at first", func() error { return f.has(hold) })
 	for _, m := range f.masters {
 		check.OK(t, m.Kill())
 		check.OK(t, m.Start())
@@ -31,7 +31,7 @@ func TestRestartInTurn(t *testing.T) {
 			if taken, err := other.TryLock(ctx, "orders:42"); !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) {
 				t.Fatalf("TryLock = %v, %v, want ErrTaken", taken, err)
 			}
-			return f.has(hold, 1)
+			return f.has(hold)
 		})
 	}
 	check.That(t, hold.Token() == token, "token %d, want %d as before", hold.Token(), token)
@@ -45,16 +45,16 @@ func TestRestartKeepsAll(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t)
 	s := newSecrets(t)
-	set := s.masters(t, 3, durable...)
+	set := s.masters(t, durable...)
 	f := startFleet(ctx, t, set)
 	hold, err := f.client(redlock.Config{MaxLease: time.Hour}).Lock(ctx, "orders:42", redlock.Lease(time.Hour)) // which nobody renews
 	check.OK(t, err)
 	for _, m := range f.masters {
 		m.user, m.password = "operator", string(s.file(t, "operator-password")) // the locks' user may not look
 	}
-	eventually(ctx, t, "all masters have it", func() error { return f.has(hold, 1) })
+	eventually(ctx, t, "all masters have it", func() error { return f.has(hold) })
 	f.restart(t)
-	if err := f.has(hold, 1); err != nil {
+	if err := f.has(hold); err != nil {
 		t.Errorf("after a restart: %v", err)
 	}
 }

@@ -55,12 +55,12 @@ func (s secrets) tls(t *testing.T) *tls.Config {
 }
 
 // masters are such as docs/operations.md asks for, with the files of deploy.
-func (s secrets) masters(t *testing.T, n int, settings ...string) containers.Config {
+func (s secrets) masters(t *testing.T, settings ...string) containers.Config {
 	t.Helper()
 	deploy, err := filepath.Abs("../docs/deploy")
 	check.OK(t, err)
 	return containers.Config{
-		Masters: n, User: "locks", Password: s.password,
+		Masters: 3, User: "locks", Password: s.password,
 		Settings: append([]string{"/etc/redis/conf/redis.conf", "--aclfile", "/etc/redis/secrets/users.acl"}, settings...),
 		Mounts: []string{
 			deploy + "/redis.conf:/etc/redis/conf/redis.conf:ro",
@@ -79,9 +79,9 @@ func TestSetUp(t *testing.T) {
 		t.Run(fmt.Sprintf("tls=%v", secure), func(t *testing.T) {
 			t.Parallel()
 			ctx := begin(t)
-			set := s.masters(t, 3)
+			set := s.masters(t)
 			if secure {
-				set = s.masters(t, 3, "--include", "/etc/redis/conf/tls.conf")
+				set = s.masters(t, "--include", "/etc/redis/conf/tls.conf")
 				set.TLS = s.tls(t)
 			}
 			f := startFleet(ctx, t, set)
@@ -119,9 +119,9 @@ func TestRotation(t *testing.T) {
 			t.Parallel()
 			ctx := begin(t)
 			s := newSecrets(t)
-			set, scheme := s.masters(t, 3), "redis://"
+			set, scheme := s.masters(t), "redis://"
 			if secure {
-				set, scheme = s.masters(t, 3, "--include", "/etc/redis/conf/tls.conf"), "rediss://"
+				set, scheme = s.masters(t, "--include", "/etc/redis/conf/tls.conf"), "rediss://"
 				set.TLS = s.tls(t)
 			}
 			f := startFleet(ctx, t, set)

@@ -59,11 +59,7 @@ func draw(h *history.History, view *history.View, violations []history.Violation
 	for i := range d.Lanes {
 		d.Lanes[i].Rows, d.Lanes[i].Above = len(d.rows[i].ends), len(d.above[i].ends)
 	}
-	var from at
-	if len(h.Events) > 0 {
-		from = at(h.Events[0].At)
-	}
-	d.Run = d.header(from)
+	d.Run = d.header(at(h.Events[0].At)) // there is one of kind run, or it were no history
 	return d.page
 }
 

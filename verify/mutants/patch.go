@@ -38,15 +38,12 @@ type catcher struct {
 	test string // a test or a subtest; of the search, cases: those whose names match
 }
 
-// search is the package that is called model for short.
-const search = "verify/model"
-
 func (c catcher) String() string { return c.pkg + " " + c.test }
 
-// folder is where the package is.
+// folder is where the package is. That of the search is called model for short.
 func (c catcher) folder() string {
 	if c.pkg == "model" {
-		return search
+		return "verify/model"
 	}
 	return c.pkg
 }
