@@ -12,7 +12,7 @@ import (
 
 // The callers of several clients compete for one name without a pause.
 
-// contest is how long one lasts, at least: long enough for starvation to show.
+// contest is how long one lasts: long enough for starvation to show.
 const contest = 2 * time.Second
 
 func measureContended(callers int, section time.Duration) measurement {
@@ -20,7 +20,7 @@ func measureContended(callers int, section time.Duration) measurement {
 		clients := slices.Repeat(e.clients, callers)
 		var waits []samples
 		used, err := e.fleet.during(func() (err error) {
-			waits, err = contend(ctx, clients, 1, section, max(4*duration, contest), client.Lock)
+			waits, err = contend(ctx, clients, 1, section, contest, client.Lock)
 			return err
 		})
 		if err != nil {
