@@ -34,40 +34,39 @@ func (r rivals) measure(ctx context.Context, e *env) ([]figure, error) {
 	}
 	sleep(ctx, time.Second) // clients notice it
 	callers := slices.Repeat(e.clients, r.callers)
-	lock, _, err := r.run(ctx, e, 1, callers, client.Lock)
+	_, locks, _, err := r.run(ctx, e, 1, callers, client.Lock)
 	if err != nil {
 		return nil, err
 	}
-	permits, used, err := r.run(ctx, e, r.permits, callers, func(cl client, ctx context.Context, name string) (hold, error) {
+	waits, permits, used, err := r.run(ctx, e, r.permits, callers, func(cl client, ctx context.Context, name string) (hold, error) {
 		return cl.(ourClient).Client.Lock(ctx, name, redlock.Permits(r.permits))
 	})
 	if err != nil {
 		return nil, err
 	}
-	rate := func(s samples) float64 { return float64(len(s)-len(callers)) / used.wall.Seconds() }
 	var sum time.Duration
-	for _, wait := range permits {
+	for _, wait := range waits {
 		sum += wait
 	}
-	mean, n := sum/time.Duration(len(permits)), float64(len(permits)-len(callers))
+	mean, n := sum/time.Duration(len(waits)), float64(len(waits)-len(callers))
 	return slices.Concat(
 		[]figure{
-			{"throughput", "permits/s", rate(permits)},
-			{"one lock", "locks/s", rate(lock)},
-			{"throughput / one lock", "", rate(permits) / rate(lock)},
+			{"throughput", "permits/s", permits},
+			{"one lock", "locks/s", locks},
+			{"throughput / one lock", "", permits / locks},
 			{"wait mean", "ms", in(time.Millisecond, mean)},
 		},
-		permits.figures("wait", time.Millisecond, 50, 99, 100),
+		waits.figures("wait", time.Millisecond, 50, 99, 100),
 		[]figure{
-			{"wait p99 less the mean, in sections", "", float64(permits.percentile(99)-mean) / float64(r.section)},
+			{"wait p99 less the mean, in sections", "", float64(waits.percentile(99)-mean) / float64(r.section)},
 			{"masters' CPU per permit", "µs", used.masters.cpu() / n},
 			{"script calls per permit", "", used.masters.scripts() / n},
 		},
 	), nil
 }
 
-// run returns how long the callers waited, see contend, and what that used.
-func (r rivals) run(ctx context.Context, e *env, most int, callers []client, take taker) (all samples, used usage, err error) {
+// run returns how long the callers waited, see contend, how many they were given in a second, and what that used.
+func (r rivals) run(ctx context.Context, e *env, most int, callers []client, take taker) (all samples, rate float64, used usage, err error) {
 	used, err = e.fleet.during(func() error {
 		waits, err := contend(ctx, callers, most, r.section, 4*duration, take)
 		all = slices.Concat(waits...)
@@ -76,5 +75,5 @@ func (r rivals) run(ctx context.Context, e *env, most int, callers []client, tak
 	if err == nil && len(all) == len(callers) {
 		err = errors.New("nobody got a permit")
 	}
-	return all, used, err
+	return all, float64(len(all)-len(callers)) / used.wall.Seconds(), used, err
 }

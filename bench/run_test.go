@@ -74,6 +74,17 @@ func TestTakeTurns(t *testing.T) {
 	})
 }
 
+// What is given in a second counts by the time of its own run, whose last caller may be late.
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		cl := exclusive{make(chan struct{}, 1), 0, 2 * duration}
+		all, rate, _, err := rivals{section: duration}.run(t.Context(), &env{fleet: new(fleet)}, 1, []client{cl}, client.Lock)
+		want := float64(len(all)-1) / time.Since(start).Seconds()
+		check.That(t, err == nil && want > 0 && rate == want, "%v in a second, %v, want %v", rate, err, want)
+	})
+}
+
 // All clients start at the same time, which is when the first wait of each begins.
 func TestRush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
