@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/internal/check"
@@ -93,7 +94,7 @@ func maybe(f func() error) error {
 	return f()
 }
 
-// fixture is a process with a fake library, in a synctest bubble, and what it has recorded.
+// fixture is a process with a fake library, and what it has recorded.
 type fixture struct {
 	*Process
 	t      *testing.T
@@ -101,15 +102,25 @@ type fixture struct {
 	ending chan struct{}
 }
 
-func newFixture(t *testing.T, l Locker) *fixture {
-	f := &fixture{t: t, ending: make(chan struct{})}
-	start := time.Now()
-	rec := history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Second })
-	cfg := Usual(time.Second)
-	cfg.Who, cfg.Callers, cfg.Think = "c1", 2, 50*time.Millisecond
-	f.Process = &Process{cfg: cfg, locker: l, rec: rec, ending: f.ending}
-	t.Cleanup(f.watchers.Wait) // holds end with their validity
-	return f
+// bubble runs a test in a synctest bubble, with a process that has l as its library.
+func bubble(t *testing.T, l Locker, test func(t *testing.T, f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fixture{t: t, ending: make(chan struct{})}
+		start := time.Now()
+		rec := history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Second })
+		cfg := Usual(time.Second)
+		cfg.Who, cfg.Callers, cfg.Think = "c1", 2, 50*time.Millisecond
+		f.Process = &Process{cfg: cfg, locker: l, rec: rec, ending: f.ending}
+		t.Cleanup(f.watchers.Wait) // holds end with their validity
+		test(t, f)
+	})
+}
+
+// subtest runs a test as a subtest, in a bubble.
+func subtest(t *testing.T, name string, l Locker, test func(t *testing.T, f *fixture)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, l, test) })
 }
 
 // caller returns a caller of the process.

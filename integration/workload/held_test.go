@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/internal/check"
@@ -26,34 +25,30 @@ func TestLost(t *testing.T) {
 		}, 1},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, &fake{})
-				ctx, cancel := context.WithCancelCause(t.Context())
-				end := time.Now().Add(time.Second)
-				hd := f.grant(&fakeHold{name: "a", ctx: ctx, until: end})
-				time.Sleep(time.Second)
-				at := f.rec.Now()
-				test.before(f, hd, func() { cancel(errLost) })
-				f.watchers.Wait()
-				lost := f.of(history.Lost)
-				if len(lost) != test.want {
-					t.Fatalf("%d events lost, want %d:\n%s", len(lost), test.want, &f.out)
+		subtest(t, name, &fake{}, func(t *testing.T, f *fixture) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			end := time.Now().Add(time.Second)
+			hd := f.grant(&fakeHold{name: "a", ctx: ctx, until: end})
+			time.Sleep(time.Second)
+			at := f.rec.Now()
+			test.before(f, hd, func() { cancel(errLost) })
+			f.watchers.Wait()
+			lost := f.of(history.Lost)
+			if len(lost) != test.want {
+				t.Fatalf("%d events lost, want %d:\n%s", len(lost), test.want, &f.out)
+			}
+			for _, e := range lost {
+				if e.At != at || e.Until != at || e.Err != history.NoLock || e.Text != errLost.Error() || e.Hold != hd.number {
+					t.Errorf("recorded %+v, want hold %d lost at %v, valid until then, because it was lost", e, hd.number, at)
 				}
-				for _, e := range lost {
-					if e.At != at || e.Until != at || e.Err != history.NoLock || e.Text != errLost.Error() || e.Hold != hd.number {
-						t.Errorf("recorded %+v, want hold %d lost at %v, valid until then, because it was lost", e, hd.number, at)
-					}
-				}
-			})
+			}
 		})
 	}
 }
 
 // What an Enter asks the masters for is told of that call, not of the one that got the hold, whose context it is under.
 func TestEnterHasANumberOfItsOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
+	bubble(t, &fake{}, func(t *testing.T, f *fixture) {
 		h := &fakeHold{name: "a", ctx: context.WithValue(t.Context(), number{}, 1), until: time.Now().Add(time.Second)}
 		f.caller(1).enter(f.grant(h))
 		calls := f.of(history.Called)
@@ -83,39 +78,36 @@ func TestUnlockIsChecked(t *testing.T) {
 		"told in no way":    {silent: true, unlock: errLost, want: history.NoLock},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, &fake{})
-				ctx, cancel := context.WithCancelCause(t.Context())
-				h := &fakeHold{name: "a", ctx: ctx, until: time.Now().Add(time.Second)}
-				if test.silent {
-					h.ctx = brokenSignal{ctx}
+		subtest(t, name, &fake{}, func(t *testing.T, f *fixture) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			h := &fakeHold{name: "a", ctx: ctx, until: time.Now().Add(time.Second)}
+			if test.silent {
+				h.ctx = brokenSignal{ctx}
+			}
+			hd := f.grant(h)
+			if test.lose {
+				cancel(errLost)
+			}
+			before := f.rec.Now()
+			_ = hd.giveBack(context.Background(), 0, func(Hold, context.Context) error {
+				if test.ends {
+					cancel(errNotHeld)
 				}
-				hd := f.grant(h)
-				if test.lose {
-					cancel(errLost)
-				}
-				before := f.rec.Now()
-				_ = hd.giveBack(context.Background(), 0, func(Hold, context.Context) error {
-					if test.ends {
-						cancel(errNotHeld)
-					}
-					return test.unlock
-				})
-				cancel(nil)
-				f.watchers.Wait()
-				if e := f.last(history.Returned); e.Err != test.want || !strings.Contains(e.Text, test.text) {
-					t.Errorf("unlock is recorded as %q, %q, want %q, %q", e.Err, e.Text, test.want, test.text)
-				}
-				switch told := f.of(history.Lost); {
-				case test.lose && (len(told) != 1 || told[0].At != before):
-					t.Errorf("events lost: %+v, want one at %v", told, before)
-				case test.silent && (len(told) != 1 || told[0].At != before+loss):
-					t.Errorf("events lost: %+v, want one at %v, when nobody had been told", told, before+loss)
-				case !test.lose && !test.silent && len(told) != 0:
-					t.Errorf("events lost: %+v, want none", told)
-				}
+				return test.unlock
 			})
+			cancel(nil)
+			f.watchers.Wait()
+			if e := f.last(history.Returned); e.Err != test.want || !strings.Contains(e.Text, test.text) {
+				t.Errorf("unlock is recorded as %q, %q, want %q, %q", e.Err, e.Text, test.want, test.text)
+			}
+			switch told := f.of(history.Lost); {
+			case test.lose && (len(told) != 1 || told[0].At != before):
+				t.Errorf("events lost: %+v, want one at %v", told, before)
+			case test.silent && (len(told) != 1 || told[0].At != before+loss):
+				t.Errorf("events lost: %+v, want one at %v, when nobody had been told", told, before+loss)
+			case !test.lose && !test.silent && len(told) != 0:
+				t.Errorf("events lost: %+v, want none", told)
+			}
 		})
 	}
 }
@@ -131,16 +123,13 @@ func TestAfterUnlock(t *testing.T) {
 		"lost":  {errLost, history.Unknown},
 	} {
 		for do, act := range map[history.Do]func(Hold, context.Context) error{history.Unlock: Hold.Unlock, history.Extend: Hold.Extend} {
-			t.Run(name+"/"+string(do), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f := newFixture(t, &fake{})
-					again := func() error { return test.err }
-					hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second), unlock: again, extend: again})
-					hd.after(do, act)
-					if e := f.last(history.Returned); e.Do != do || e.Err != test.want {
-						t.Errorf("%s is recorded as %s %q, want %q", do, e.Do, e.Err, test.want)
-					}
-				})
+			subtest(t, name+"/"+string(do), &fake{}, func(t *testing.T, f *fixture) {
+				again := func() error { return test.err }
+				hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second), unlock: again, extend: again})
+				hd.after(do, act)
+				if e := f.last(history.Returned); e.Do != do || e.Err != test.want {
+					t.Errorf("%s is recorded as %s %q, want %q", do, e.Do, e.Err, test.want)
+				}
 			})
 		}
 	}
@@ -162,8 +151,7 @@ func (c slowContext) Err() error {
 
 // A hold is recorded to be alive at a time from before the look: at any later one it may have ended.
 func TestAliveIsFromBeforeTheLook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
+	bubble(t, &fake{}, func(t *testing.T, f *fixture) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer f.watchers.Wait()
 		defer cancel()
@@ -194,8 +182,7 @@ func (h *slowHold) Until() time.Time {
 // The grant is recorded with the time of the library's return, and validity never as later than it is,
 // nor much earlier.
 func TestGrantOfAStoppedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
+	bubble(t, &fake{}, func(t *testing.T, f *fixture) {
 		start := f.rec.Now()
 		f.grant(&slowHold{fakeHold: fakeHold{name: "a", until: time.Now().Add(time.Second)}})
 		e := f.one(history.Granted)
@@ -214,11 +201,9 @@ func valid(name string) Hold { return &fakeHold{name: name, until: time.Now().Ad
 // While a caller has a hold, it looks every 50 ms whether that is valid, before it unlocks, and never says
 // that it is when it is not.
 func TestLooksOften(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const left = 690 * time.Millisecond // watchers look each 50 ms
-		f := newFixture(t, locking(func(name string) Hold {
-			return &fakeHold{name: name, until: time.Now().Add(left)}
-		}))
+	const left = 690 * time.Millisecond // watchers look each 50 ms
+	brief := locking(func(name string) Hold { return &fakeHold{name: name, until: time.Now().Add(left)} })
+	bubble(t, brief, func(t *testing.T, f *fixture) {
 		c := f.caller(2)
 		var granted, last history.Event
 		long := 0
@@ -247,21 +232,20 @@ func TestLooksOften(t *testing.T) {
 
 // Several holds that are unlocked in one call have a call each in the history, with what it says of each.
 func TestLeaveAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		unlocks := 0
-		var all []Hold
-		g := locking(func(name string) Hold {
-			all = append(all, valid(name))
-			return all[len(all)-1]
-		})
-		g.unlockAll = func() error {
-			unlocks++
-			for _, h := range all {
-				_ = h.Unlock(t.Context())
-			}
-			return errors.Join(errors.New(`unlock "a": odd`), nil)
+	unlocks := 0
+	var all []Hold
+	g := locking(func(name string) Hold {
+		all = append(all, valid(name))
+		return all[len(all)-1]
+	})
+	g.unlockAll = func() error {
+		unlocks++
+		for _, h := range all {
+			_ = h.Unlock(t.Context())
 		}
-		f := newFixture(t, g)
+		return errors.Join(errors.New(`unlock "a": odd`), nil)
+	}
+	bubble(t, g, func(t *testing.T, f *fixture) {
 		c := f.caller(1)
 		holds, unlockAll, _ := c.take(t.Context(), history.LockAll)
 		c.leaveAll(holds, unlockAll)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/internal/check"
@@ -35,25 +34,21 @@ func TestFailures(t *testing.T) {
 		"closed when nobody did it":  {live, history.Lock, errClosed, false, history.Unknown},
 		"the context's, and closing": {ended, history.Lock, context.Canceled, true, history.Ended},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, &fake{})
-				f.closing.Store(test.closing)
-				_ = f.call(test.ctx, history.Event{Do: test.do}, func(int, *history.Event) error { return test.err })
-				e := f.one(history.Returned)
-				check.That(t, e.Err == test.want, "recorded as %q, want %q", e.Err, test.want)
-				if test.err != nil && e.Text != test.err.Error() {
-					t.Errorf("its text is %q, want %q", e.Text, test.err)
-				}
-			})
+		subtest(t, name, &fake{}, func(t *testing.T, f *fixture) {
+			f.closing.Store(test.closing)
+			_ = f.call(test.ctx, history.Event{Do: test.do}, func(int, *history.Event) error { return test.err })
+			e := f.one(history.Returned)
+			check.That(t, e.Err == test.want, "recorded as %q, want %q", e.Err, test.want)
+			if test.err != nil && e.Text != test.err.Error() {
+				t.Errorf("its text is %q, want %q", e.Text, test.err)
+			}
 		})
 	}
 }
 
 // A panic of the library is in the history, and the caller goes on.
 func TestPanicIsRecorded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{lock: func(context.Context, string) (Hold, error) { panic("nil map") }})
+	bubble(t, &fake{lock: func(context.Context, string) (Hold, error) { panic("nil map") }}, func(t *testing.T, f *fixture) {
 		f.caller(1).visit(t.Context())
 		e := f.one(history.Returned)
 		if e.Err != history.Unknown || !strings.Contains(e.Text, "nil map") || !strings.Contains(e.Text, "process_test.go") {
@@ -64,8 +59,7 @@ func TestPanicIsRecorded(t *testing.T) {
 
 // Time that the process did not run is a stall, and other time is not.
 func TestStall(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
+	bubble(t, &fake{}, func(t *testing.T, f *fixture) {
 		start := time.Now()
 		var stopped atomic.Int64
 		f.rec = history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Duration(stopped.Load()) + 1 })
@@ -88,8 +82,7 @@ func TestStall(t *testing.T) {
 
 // A thread that waits for a processor is a stall, also one that is new.
 func TestStallOfAThread(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
+	bubble(t, &fake{}, func(t *testing.T, f *fixture) {
 		ending := make(chan struct{})
 		steps := []map[string]time.Duration{
 			{"old": time.Second},
@@ -118,8 +111,7 @@ func nothing() map[string]time.Duration { return nil }
 // The deadline is right even if the process is stopped while it is worked out. An earlier one would make the
 // call look late.
 func TestDeadlineOfAStoppedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{})
+	bubble(t, &fake{}, func(t *testing.T, f *fixture) {
 		right, looks := f.rec.Now, 0
 		f.Process.rec = history.NewRecorder(&f.out, "c1", func() time.Duration {
 			now := right()
@@ -157,11 +149,11 @@ func start(t *testing.T, f *fixture) (input io.Closer, wait func()) {
 // When input ends, no call begins any more, and waits end soon after; then the client is closed, and the
 // audit is the last event.
 func TestEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &fake{lock: func(ctx context.Context, _ string) (Hold, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}})
+	waits := &fake{lock: func(ctx context.Context, _ string) (Hold, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}
+	bubble(t, waits, func(t *testing.T, f *fixture) {
 		f.cfg.Seed = 3 // neither caller begins with a call that has no bound
 		input, wait := start(t, f)
 		time.Sleep(20 * time.Second)
@@ -212,28 +204,25 @@ func TestWork(t *testing.T) {
 		"lost at once":         {false, 0, 0},
 		"lost after the write": {false, 1, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, &fake{})
-				c := f.caller(1)
-				h := &fakeHold{name: "a", ctx: &countdown{t.Context(), test.looks}, until: time.Now().Add(time.Second)}
-				hd := &held{Process: f.Process, number: 1, name: "a", token: 7, shared: test.shared, handles: []*handle{{Hold: h}}}
-				if alive := c.work(hd); alive != (test.looks == 10) {
-					t.Errorf("work = %v after %d looks", alive, test.looks)
+		subtest(t, name, &fake{}, func(t *testing.T, f *fixture) {
+			c := f.caller(1)
+			h := &fakeHold{name: "a", ctx: &countdown{t.Context(), test.looks}, until: time.Now().Add(time.Second)}
+			hd := &held{Process: f.Process, number: 1, name: "a", token: 7, shared: test.shared, handles: []*handle{{Hold: h}}}
+			if alive := c.work(hd); alive != (test.looks == 10) {
+				t.Errorf("work = %v after %d looks", alive, test.looks)
+			}
+			if n := len(f.of(history.Wrote)); n != test.writes {
+				t.Errorf("%d writes, want %d", n, test.writes)
+			}
+			var looked time.Duration
+			for _, e := range f.all() {
+				switch {
+				case e.What == history.Alive:
+					looked = e.At
+				case e.What == history.Wrote && (e.At-looked < 100*time.Microsecond || e.Hold != 1 || e.Name != "a" || e.Token != 7 || e.Who != "c1"):
+					t.Errorf("recorded %+v %v after the look, want hold 1 of c1, with time to be stopped in", e, e.At-looked)
 				}
-				if n := len(f.of(history.Wrote)); n != test.writes {
-					t.Errorf("%d writes, want %d", n, test.writes)
-				}
-				var looked time.Duration
-				for _, e := range f.all() {
-					switch {
-					case e.What == history.Alive:
-						looked = e.At
-					case e.What == history.Wrote && (e.At-looked < 100*time.Microsecond || e.Hold != 1 || e.Name != "a" || e.Token != 7 || e.Who != "c1"):
-						t.Errorf("recorded %+v %v after the look, want hold 1 of c1, with time to be stopped in", e, e.At-looked)
-					}
-				}
-			})
+			}
 		})
 	}
 }
