@@ -2,7 +2,6 @@ package trial
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -16,18 +15,18 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// rehearse performs acts that how does, on masters that do not exist, and returns what was recorded: "fault
+// rehearse performs acts that how does, in a bubble and on masters that do not exist, and returns what was recorded: "fault
 // pause 5s" and the like.
-func rehearse(ctx context.Context, t *testing.T, how func(string) kind, acts ...Act) (told []string, err error) {
+func rehearse(t *testing.T, how func(string) kind, acts ...Act) (told []string, err error) {
 	t.Helper()
-	began := time.Now()
 	var out bytes.Buffer
-	s := &stage{rec: history.NewRecorder(&out, "trial", func() time.Duration { return time.Since(began) }), how: how}
-	err = s.perform(ctx, Plan{Acts: acts})
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		s := &stage{rec: history.NewRecorder(&out, "trial", func() time.Duration { return time.Since(began) }), how: how}
+		err = s.perform(t.Context(), Plan{Acts: acts})
+	})
 	events, wrong := history.Read(&out)
-	if wrong != nil {
-		t.Fatal(wrong)
-	}
+	check.OK(t, wrong)
 	for _, e := range events {
 		line := fmt.Sprint(e.What, " ", e.Fault, " ", e.At)
 		if e.Forgets {
@@ -53,110 +52,100 @@ func nothing(name string) kind { return kind{part: kindOf(name).part} }
 
 // Acts go on beside each other, and a calm begins when all are over.
 func TestPerform(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		told, err := rehearse(t.Context(), t, nothing,
-			Act{At: second, Lasts: 3 * second, Kind: Pause, On: []string{"m1"}},
-			Act{At: 2 * second, Lasts: second, Kind: Cut, On: []string{"m1"}},
-			Act{At: 3 * second / 2, Lasts: second, Kind: Busy, On: []string{"m2"}},
-			Act{At: 4 * second, Lasts: 9 * second, Kind: calm},
-			Act{At: 13 * second, Kind: FlushAll, On: []string{"m2"}},
-		)
-		want := []string{
-			"fault pause 1s", "fault cut 2s", "fault busy 2s", "mended cut 3s", "mended busy 3s", "mended pause 4s",
-			"fault flushall 13s", "mended flushall 13s", "over 13s",
-		}
-		slices.Sort(told[1:3]) // two begin at once
-		slices.Sort(told[3:5])
-		slices.Sort(want[1:3])
-		slices.Sort(want[3:5])
-		check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
-	})
+	told, err := rehearse(t, nothing,
+		Act{At: second, Lasts: 3 * second, Kind: Pause, On: []string{"m1"}},
+		Act{At: 2 * second, Lasts: second, Kind: Cut, On: []string{"m1"}},
+		Act{At: 3 * second / 2, Lasts: second, Kind: Busy, On: []string{"m2"}},
+		Act{At: 4 * second, Lasts: 9 * second, Kind: calm},
+		Act{At: 13 * second, Kind: FlushAll, On: []string{"m2"}},
+	)
+	want := []string{
+		"fault pause 1s", "fault cut 2s", "fault busy 2s", "mended cut 3s", "mended busy 3s", "mended pause 4s",
+		"fault flushall 13s", "mended flushall 13s", "over 13s",
+	}
+	slices.Sort(told[1:3]) // two begin at once
+	slices.Sort(told[3:5])
+	slices.Sort(want[1:3])
+	slices.Sort(want[3:5])
+	check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
 }
 
 // An act that is late makes those later that come after it, and only those.
 func TestPerformLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := func(name string) kind {
-			k := nothing(name)
-			if name == KillEmpty {
-				k.mend = doing(func() error { time.Sleep(10 * second); return nil })
-			}
-			return k
+	slow := func(name string) kind {
+		k := nothing(name)
+		if name == KillEmpty {
+			k.mend = doing(func() error { time.Sleep(10 * second); return nil })
 		}
-		told, err := rehearse(t.Context(), t, slow,
-			Act{At: second, Lasts: second, Kind: KillEmpty, On: []string{"m1"}},
-			Act{At: 2 * second, Lasts: second, Kind: Cut, On: []string{"m2"}},
-			Act{At: 4 * second, Lasts: second, Kind: Pause, On: []string{"m1"}},
-		)
-		want := []string{
-			"fault kill-empty 1s", "fault cut 2s", "mended cut 3s", "mended kill-empty 12s", "fault pause 13.5s", "mended pause 14.5s", "over 14.5s",
-		}
-		check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
-	})
+		return k
+	}
+	told, err := rehearse(t, slow,
+		Act{At: second, Lasts: second, Kind: KillEmpty, On: []string{"m1"}},
+		Act{At: 2 * second, Lasts: second, Kind: Cut, On: []string{"m2"}},
+		Act{At: 4 * second, Lasts: second, Kind: Pause, On: []string{"m1"}},
+	)
+	want := []string{
+		"fault kill-empty 1s", "fault cut 2s", "mended cut 3s", "mended kill-empty 12s", "fault pause 13.5s", "mended pause 14.5s", "over 14.5s",
+	}
+	check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
 }
 
 // What cannot be done is recorded, and mended nevertheless. What cannot be mended makes the trial worthless.
 func TestWhatCannotBeDone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		slow := errors.New("Docker is slow")
-		mended := 0
-		how := func(name string) kind {
-			return kind{
-				part:  client, // of which nothing is tried again
-				begin: doing(func() error { return slow }),
-				mend: doing(func() error {
-					mended++
-					if name == Busy {
-						return slow
-					}
-					return nil
-				}),
-			}
+	slow := errors.New("Docker is slow")
+	mended := 0
+	how := func(name string) kind {
+		return kind{
+			part:  client, // of which nothing is tried again
+			begin: doing(func() error { return slow }),
+			mend: doing(func() error {
+				mended++
+				if name == Busy {
+					return slow
+				}
+				return nil
+			}),
 		}
-		told, err := rehearse(t.Context(), t, how, Act{Kind: Pause, On: []string{"m1"}})
-		want := []string{"fault pause 1ns", "mended pause 1ns could not be done: Docker is slow", "over 1ns"}
-		for i := range told {
-			told[i] = strings.Replace(told[i], " 0s", " 1ns", 1)
-		}
-		check.That(t, err == nil && mended == 1 && slices.Equal(told, want), "perform = %v, mended %d times, and it recorded %q, want %q", err, mended, told, want)
-		if _, err := rehearse(t.Context(), t, how, Act{Kind: Busy, On: []string{"m1"}}); !errors.Is(err, slow) {
-			t.Errorf("perform of what cannot be mended = %v, want %v", err, slow)
-		}
-	})
+	}
+	told, err := rehearse(t, how, Act{Kind: Pause, On: []string{"m1"}})
+	want := []string{"fault pause 1ns", "mended pause 1ns could not be done: Docker is slow", "over 1ns"}
+	for i := range told {
+		told[i] = strings.Replace(told[i], " 0s", " 1ns", 1)
+	}
+	check.That(t, err == nil && mended == 1 && slices.Equal(told, want), "perform = %v, mended %d times, and it recorded %q, want %q", err, mended, told, want)
+	if _, err := rehearse(t, how, Act{Kind: Busy, On: []string{"m1"}}); !errors.Is(err, slow) {
+		t.Errorf("perform of what cannot be mended = %v, want %v", err, slow)
+	}
 }
 
 // A master whose clock is behind forgets only while it is set right again.
 func TestWhenAMasterForgets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		how := func(name string) kind {
-			k := nothing(name)
-			k.forgets, k.mend = kindOf(name).forgets, doing(func() error { time.Sleep(second); return nil })
-			return k
-		}
-		told, err := rehearse(t.Context(), t, how,
-			Act{At: second, Lasts: second, Kind: ClockBack, On: []string{"m1"}},
-			Act{At: 4 * second, Lasts: second, Kind: ClockFast, On: []string{"m1"}},
-			Act{At: 7 * second, Lasts: second, Kind: ClockSlow, On: []string{"m1"}},
-		)
-		want := []string{
-			"fault clock-back 1s", "mended clock-back 3s forgets from 2s", "fault clock-fast 4.5s forgets", "mended clock-fast 6.5s",
-			"fault clock-slow 8s", "mended clock-slow 10s forgets from 9s", "over 10s",
-		}
-		check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
-	})
+	how := func(name string) kind {
+		k := nothing(name)
+		k.forgets, k.mend = kindOf(name).forgets, doing(func() error { time.Sleep(second); return nil })
+		return k
+	}
+	told, err := rehearse(t, how,
+		Act{At: second, Lasts: second, Kind: ClockBack, On: []string{"m1"}},
+		Act{At: 4 * second, Lasts: second, Kind: ClockFast, On: []string{"m1"}},
+		Act{At: 7 * second, Lasts: second, Kind: ClockSlow, On: []string{"m1"}},
+	)
+	want := []string{
+		"fault clock-back 1s", "mended clock-back 3s forgets from 2s", "fault clock-fast 4.5s forgets", "mended clock-fast 6.5s",
+		"fault clock-slow 8s", "mended clock-slow 10s forgets from 9s", "over 10s",
+	}
+	check.That(t, err == nil && slices.Equal(told, want), "perform = %v, and it recorded %q, want %q", err, told, want)
 }
 
 // An act that is done again and again is done until it is over.
 func TestAgainAndAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := 0
-		how := func(string) kind {
-			again := func() error { n++; return errors.New("not now") }
-			return kind{part: client, begin: doing(func() error { n++; return nil }), again: doing(again)}
-		}
-		_, err := rehearse(t.Context(), t, how, Act{Lasts: second, Every: 100 * time.Millisecond, Kind: ScriptFlush, On: []string{"m1"}})
-		check.That(t, err == nil && n == 10, "perform = %v, done %d times in a second, want 10", err, n)
-	})
+	n := 0
+	how := func(string) kind {
+		again := func() error { n++; return errors.New("not now") }
+		return kind{part: client, begin: doing(func() error { n++; return nil }), again: doing(again)}
+	}
+	_, err := rehearse(t, how, Act{Lasts: second, Every: 100 * time.Millisecond, Kind: ScriptFlush, On: []string{"m1"}})
+	check.That(t, err == nil && n == 10, "perform = %v, done %d times in a second, want 10", err, n)
 }
 
 // seeds is of how many plans each property is tested.
