@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -42,10 +41,6 @@ const (
 
 // errLost is the error of an Unlock that came too late.
 var errLost = errors.New("was no longer held")
-
-func allContenders() []contender {
-	return slices.Concat(ours, redsyncs, singles, []contender{limit})
-}
 
 // open opens n clients and warms them up: their connections are open and their scripts are loaded, so no
 // trial measures how they start. The function it returns closes them.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -85,7 +86,7 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) error {
 // choose returns the trials and contenders that the options select, or an error if there are none.
 func choose(opts options) ([]trial, []contender, error) {
 	var contenders []contender
-	for _, c := range allContenders() {
+	for _, c := range slices.Concat(ours, redsyncs, singles, []contender{limit}) {
 		if opts.contenders.MatchString(c.name) {
 			contenders = append(contenders, c)
 		}
