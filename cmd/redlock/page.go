@@ -18,12 +18,6 @@ type page struct {
 	width int
 }
 
-// pageFor returns a page as wide as the terminal, if out is one.
-func pageFor(out *os.File) *page {
-	_, width, _ := size(out)
-	return &page{width: width}
-}
-
 // longestName is how many bytes of a cell are printed: as many as the name of a lock may have. Keys and records that others
 // write may be longer.
 const longestName = 1024

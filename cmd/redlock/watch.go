@@ -62,7 +62,8 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 	defer s.end()
 	tick := time.Tick(max(time.Duration(w.Watch), minInterval))
 	for {
-		out := pageFor(std.out)
+		_, width, _ := size(std.out) // 0 where it is no terminal
+		out := &page{width: width}
 		ctx, cancel := context.WithTimeout(ended, lookLimit)
 		err := once(ctx, client, out)
 		cancel()
