@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -162,15 +161,13 @@ func (l *lane) detail(e *history.Event, word string) {
 			e.Names = append(e.Names, word)
 			return
 		}
-		value = number(l.t, text)
+		value = json.RawMessage(text) // a number
 	}
 	field, err := json.Marshal(map[string]any{key: value})
 	if err == nil {
 		err = json.Unmarshal(field, e)
 	}
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	check.OK(l.t, err, "%s", word)
 }
 
 func seconds(t *testing.T, s string) time.Duration {
@@ -178,13 +175,6 @@ func seconds(t *testing.T, s string) time.Duration {
 	d, err := time.ParseDuration(s + "s")
 	check.OK(t, err)
 	return d
-}
-
-func number(t *testing.T, s string) int {
-	t.Helper()
-	n, err := strconv.Atoi(s)
-	check.OK(t, err)
-	return n
 }
 
 // unjudged is the text of a sentence in which something looks wrong that the check does not judge.
