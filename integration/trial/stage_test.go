@@ -151,11 +151,6 @@ func TestAgainAndAgain(t *testing.T) {
 // seeds is of how many plans each property is tested.
 const seeds = 100
 
-func planned(seed uint64, lasts time.Duration, masters int, only ...string) (Config, Plan) {
-	cfg := Config{Seed: seed, Lasts: lasts, Masters: masters, Clients: 5, Only: only}
-	return cfg, NewPlan(cfg)
-}
-
 // eachPlan tests a property of many plans, long and short, for five masters and for three.
 func eachPlan(t *testing.T, check func(t *testing.T, cfg Config, plan Plan)) {
 	t.Helper()
@@ -163,8 +158,8 @@ func eachPlan(t *testing.T, check func(t *testing.T, cfg Config, plan Plan)) {
 		for _, lasts := range []time.Duration{10 * time.Minute, time.Minute} {
 			t.Run(fmt.Sprintf("masters=%d lasts=%v", masters, lasts), func(t *testing.T) {
 				for seed := range uint64(seeds) {
-					cfg, plan := planned(seed, lasts, masters)
-					if check(t, cfg, plan); t.Failed() {
+					cfg := Config{Seed: seed, Lasts: lasts, Masters: masters, Clients: 5}
+					if check(t, cfg, NewPlan(cfg)); t.Failed() {
 						t.Fatalf("with seed %d", seed)
 					}
 				}
@@ -173,24 +168,15 @@ func eachPlan(t *testing.T, check func(t *testing.T, cfg Config, plan Plan)) {
 	}
 }
 
-// count returns how many faults of each kind a plan has.
-func count(plan Plan) map[string]int {
-	n := map[string]int{}
-	for _, a := range plan.Acts {
-		if a.Kind != calm {
-			n[a.Kind]++
-		}
-	}
-	return n
-}
-
 // Ten minutes have more than two hundred faults, each kind several times. A minute has most kinds.
 func TestManyFaultsOfManyKinds(t *testing.T) {
 	eachPlan(t, func(t *testing.T, cfg Config, plan Plan) {
-		n := count(plan)
-		total := 0
-		for _, k := range n {
-			total += k
+		n, total := map[string]int{}, 0
+		for _, a := range plan.Acts {
+			if a.Kind != calm {
+				n[a.Kind]++
+				total++
+			}
 		}
 		switch {
 		case cfg.Lasts == time.Minute && (total < 20 || len(n) < 15):

@@ -103,7 +103,11 @@ func (c *caller) take(ctx context.Context, do history.Do) (got []*held, unlockAl
 		e.Permits = c.cfg.Permits
 	}
 	err = c.call(ctx, e, func(call int, _ *history.Event) error {
-		holds, unlock, err := c.ask(context.WithValue(ctx, number{}, call), do, e.Names)
+		lease := time.Duration(0)
+		if do == history.LockFor {
+			lease = c.between(c.cfg.Lease/2, c.cfg.MaxLease)
+		}
+		holds, unlock, err := c.locker.Ask(context.WithValue(ctx, number{}, call), do, e.Names, lease, c.cfg.Permits)
 		if err != nil {
 			return err
 		}
@@ -146,15 +150,6 @@ func (c *caller) namesFor(do history.Do) []string {
 	return []string{all[c.IntN(len(all))]}
 }
 
-// ask is the call itself.
-func (c *caller) ask(ctx context.Context, do history.Do, names []string) ([]Hold, func(context.Context) error, error) {
-	lease := time.Duration(0)
-	if do == history.LockFor {
-		lease = c.between(c.cfg.Lease/2, c.cfg.MaxLease)
-	}
-	return c.locker.Ask(ctx, do, names, lease, c.cfg.Permits)
-}
-
 // draw is a caller's source of randomness.
 type draw struct{ *rand.Rand }
 
@@ -173,9 +168,6 @@ func (c *caller) stay() time.Duration {
 	}
 	return c.between(time.Millisecond, 60*time.Millisecond)
 }
-
-// compute is how long it takes to work out what is to be written.
-func (d draw) compute() time.Duration { return d.between(100*time.Microsecond, 60*time.Millisecond) }
 
 // think is the pause between two visits, mean on average.
 func (d draw) think(mean time.Duration) time.Duration {

@@ -216,7 +216,7 @@ func (c *caller) work(hd *held) bool {
 	if alive := hd.alive(); !alive || hd.shared {
 		return alive
 	}
-	c.pause(c.compute())
+	c.pause(c.between(100*time.Microsecond, 60*time.Millisecond))
 	c.rec.Add(hd.event(history.Wrote))
 	return hd.alive()
 }
