@@ -84,7 +84,7 @@ func (n *Node) timeOutCalls(l *link) {
 		if !starved && !again {
 			if oldest >= hopeless*n.cfg.Timeout {
 				l.giveUp(server.ErrTimeout)
-				n.pace.hopeless()
+				n.pace.hopeless(now)
 			}
 			if silent := l.silent(now); silent >= n.cfg.Timeout {
 				due = n.goDownLocked(due, server.ErrTimeout)

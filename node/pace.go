@@ -48,7 +48,7 @@ func (p *pace) answered(sent, now clock.Instant, full, late bool) {
 }
 
 // hopeless takes in that an answer was so late that the connection is given up.
-func (p *pace) hopeless() { p.window, p.wary = 1, true }
+func (p *pace) hopeless(now clock.Instant) { p.window, p.changed, p.wary = 1, now, true }
 
 // tookAll takes in that the writer took all that waited.
 func (p *pace) tookAll() { p.room = min(2*p.room, mostRoom) }

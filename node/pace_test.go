@@ -36,6 +36,22 @@ func TestABurstHalvesTheWindowOnce(t *testing.T) {
 	}
 }
 
+// After a connection that was given up, the window grows with each full one that is answered in time. In a bubble, which is
+// in the year 2000, all instants come before the zero one.
+func TestTheWindowOpensAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := clock.Now()
+		p := pace{window: firstWindow}
+		p.hopeless(now)
+		for want := 2; want < 5; want++ {
+			sent := now.Add(time.Millisecond)
+			now = sent.Add(time.Millisecond)
+			p.answered(sent, now, true, false)
+			check.Equal(t, p.window, want, "the window")
+		}
+	})
+}
+
 // A command that is dropped, since it waited for too long, takes what else waits of its owner along only if it was the
 // first: of another, the master may have a hold or an entry, so its release goes out.
 func TestADroppedCommandLeavesTheRelease(t *testing.T) {
