@@ -114,6 +114,27 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// A hold that is joined with one that goes on is joined with no other, which is lost, and stays as it is. Readers of one
+// owner that lock a name at the same time have two holds in one set, and share that in the other.
+func TestJoinBesideAnother(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		second := &fixture{Fleet: redlocktest.Start(t, 3)}
+		second.m = second.another(t)
+		reads := func(fx *fixture) *Hold {
+			req := request("k")
+			req.Shared = true
+			return fx.lock(t, req)
+		}
+		a, b := reads(fx), reads(second)
+		check.OK(t, Join(t.Context(), a, b))
+		third, fourth := reads(fx), reads(second)
+		for i, pair := range [][2]*Hold{{third, b}, {a, fourth}} {
+			check.Err(t, fmt.Sprintf("Join %d", i), Join(t.Context(), pair[0], pair[1]), poll.ErrLost)
+		}
+		check.Equal(t, [4]int{a.Count(), b.Count(), third.Count(), fourth.Count()}, [4]int{1, 1, 0, 0}, "the hold counts")
+	})(t)
+}
+
 // Permits of two sets keep their tokens, and those that cannot be joined say which semaphore was lost.
 func TestJoinOfPermits(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {

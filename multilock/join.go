@@ -12,8 +12,8 @@ import (
 // set are not below it, so the next hold's token is larger in whichever set that is taken. Slots keep
 // tokens of their own.
 //
-// ErrLost: one of them was lost, or had been joined with another hold, which has ended. Its token was used then, and the
-// name may have had another holder since, so both are ended. ErrNoQuorum: too few masters answered. ErrClosed: the client
+// ErrLost: one of them was lost, or had been joined with another hold. If that has ended, its token was used then, and the
+// name may have had another holder since. So both are ended, but for one that goes on with another hold. ErrNoQuorum: too few masters answered. ErrClosed: the client
 // was closed.
 //
 // Cost: none where the tokens are the same, otherwise one script call on each master of one set.
@@ -21,8 +21,8 @@ func Join(ctx context.Context, a, b *Hold) error {
 	if !a.bind(b) || !b.bind(a) {
 		op, name := called(a.d.key)
 		why := poll.Fail(op, name, poll.ErrLost)
-		a.end(attempt.Lose, why)
-		b.end(attempt.Lose, why)
+		a.part(b, why)
+		b.part(a, why)
 		return why
 	}
 	if a.d.slot >= 0 {
@@ -43,6 +43,20 @@ func (h *Hold) bind(other *Hold) bool {
 		h.bound = other
 	}
 	return h.bound == other && h.liveLocked()
+}
+
+// part ends h, which cannot be joined with other, unless it is joined with another hold that goes on. Readers of one owner
+// that ask at the same time may get two holds in one set, and share the one that they get in the other.
+func (h *Hold) part(other *Hold, why error) {
+	h.d.mu.Lock()
+	if h.bound == other {
+		h.bound = nil // or that would be lost with h
+	}
+	bound := h.bound
+	h.d.mu.Unlock()
+	if bound == nil || bound.Check() != nil {
+		h.end(attempt.Lose, why)
+	}
 }
 
 // raiseTo makes token the fencing token of the hold, once no fencing counter of a majority of the masters
