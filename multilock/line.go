@@ -35,6 +35,7 @@ type waiter struct {
 	// Masters.mu guards these. Where a caller stands that wants a permit, it alone changes.
 	stamp     time.Time  // its place in the queues of the masters, for good; zero before its first driver
 	drivers   []*driver  // one for a lock, or for each slot that it waits for or tries, in the order in which it came there
+	has       bool       // what it wanted, and is yet to leave
 	room      [1]*driver // of drivers
 	semaphore *semaphore // of which it wants a permit
 	hint      int        // the slot to try next, -1 if there is none
@@ -159,8 +160,8 @@ func (m *Masters) leave(w *waiter) {
 	}
 }
 
-// bidders returns the drivers with which those who bid wait for key. If make is true, it makes them for those who have
-// asked nobody yet: a caller that has asked and has no driver any more has what it wanted, or is about to look again.
+// bidders returns the drivers with which those who bid wait for key. If make is true, it makes them for those who ask
+// nobody: they have yet to begin, or have given up what they asked for, keep their place, and are about to look again.
 func (m *Masters) bidders(key string, make bool) (all []*driver) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +170,7 @@ func (m *Masters) bidders(key string, make bool) (all []*driver) {
 		return nil
 	}
 	for _, w := range n.line.waiters[:n.line.bids] {
-		if make && w.stamp.IsZero() && w.req.Key == key {
+		if make && len(w.drivers) == 0 && !w.has && w.req.Key == key {
 			m.driveLocked(w, key, true)
 		}
 		for _, d := range w.drivers {
@@ -296,7 +297,7 @@ func (m *Masters) take(w *waiter, d *driver) *Hold {
 		m.dropAll(w, d)
 	}
 	hold, _ := d.take(&w.req, nil)
-	m.remove(w, d)
+	m.remove(w, d, hold != nil)
 	if hold != nil {
 		m.report(w.line, nil)
 		m.checkBefore(hold)
@@ -319,16 +320,17 @@ func (m *Masters) dropAll(w *waiter, but *driver) {
 
 // drop gives up what w asks for with d, unless that was done before.
 func (m *Masters) drop(w *waiter, d *driver) {
-	if m.remove(w, d) {
+	if m.remove(w, d, false) {
 		d.giveUp()
 		m.All.End()
 	}
 }
 
-// remove takes d from what w asks for, and is false if it is not there any more.
-func (m *Masters) remove(w *waiter, d *driver) bool {
+// remove takes d from what w asks for, and is false if it is not there any more. With has, w asks for nothing else.
+func (m *Masters) remove(w *waiter, d *driver, has bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	w.has = w.has || has
 	m.names[w.line].why = nil
 	i := slices.Index(w.drivers, d)
 	if i >= 0 {

@@ -162,7 +162,8 @@ func TestARenewalTakesCallersAlong(t *testing.T) {
 }
 
 // A caller that has the lock, and is yet to leave the line, does not ask again when another one of its client sends
-// something about its own hold: readers are handed a lock at one instant.
+// something about its own hold: readers are handed a lock at one instant. One that gives up what it asked for, to look
+// again, keeps its place: the release enters it anew.
 func TestACallerThatHasTheLockAsksNoMore(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.m.subscribe()
@@ -172,6 +173,9 @@ func TestACallerThatHasTheLockAsksNoMore(t *testing.T) {
 		w := fx.m.join(&req)
 		fx.m.contend(w)
 		synctest.Wait()
+		fx.m.dropAll(w, nil)
+		synctest.Wait()
+		check.Equal(t, len(w.drivers), 1, "drivers of a caller that is to look again")
 		hold, err := fx.m.won(t.Context(), w)
 		check.OK(t, err)
 		fx.m.startNext("k", nil)
