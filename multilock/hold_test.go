@@ -311,6 +311,19 @@ func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
 	})(t)
 }
 
+// A caller that asks the masters enters the hold that a try gets for its owner, where they have forgotten who waits.
+func TestACallerThatAsksEntersWhatATryGets(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Hour, 0, 1, 2)
+		owner := new(int)
+		asks := begin(t, fx.m, patiently(owner))
+		fx.each((*redlocktest.Master).FlushAll)
+		hold := fx.lock(t, shared(owner))
+		check.Equal(t, asks.wantHold(t, "its owner has the lock"), hold, "the hold of the caller that asks")
+		hold.end(attempt.End, poll.ErrNotHeld)
+	})(t)
+}
+
 // Unlock of one entry returns once the masters have been told, however many others come and go meanwhile.
 func TestUnlockWhileOthersComeAndGo(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
