@@ -58,14 +58,29 @@ func TestWhatARestartExplains(t *testing.T) {
 	}
 }
 
-// TestALookEstablishesNobody: what publishes nothing is no step to a lock, though nobody conflicts.
-func TestALookEstablishesNobody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, _ := directoryOf(t, redlocktest.Start(t, 3))
-		d.id.Record.Name, d.by = "test", "x"
-		next := d.heard(d.hear(t.Context(), terms.Look, t.Context()), false)
-		check.That(t, next == terms.Stay && !d.Admitted(), "after a look, the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
-	})
+// TestWhatEstablishesNobody: what publishes nothing is no step to a lock, though nobody conflicts. Nor is what published
+// terms that are out of date once the masters have told.
+func TestWhatEstablishesNobody(t *testing.T) {
+	for name, tt := range map[string]struct {
+		do   terms.Do
+		then func(*redlocktest.Master)
+	}{
+		"a look":            {terms.Look, func(*redlocktest.Master) {}},
+		"terms out of date": {terms.Join, (*redlocktest.Master).Restart},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fleet := redlocktest.Start(t, 3)
+				d, _ := directoryOf(t, fleet)
+				d.id.Record.Name, d.by = "test", "x"
+				r := d.hear(t.Context(), tt.do, t.Context())
+				tt.then(fleet.Master(2))
+				time.Sleep(time.Second) // connected again
+				next := d.heard(r, false)
+				check.That(t, next == terms.Stay && !d.Admitted(), "the next step is %v, and the client established: %v; want Stay, and false", next, d.Admitted())
+			})
+		})
+	}
 }
 
 // TestOnlyWhatWasPublishedProlongsATerm: what masters answer to a look does not say that they have kept the terms.

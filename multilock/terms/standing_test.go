@@ -318,7 +318,8 @@ func TestStandingLong(t *testing.T) {
 }
 
 // TestTermIsThatOfAMajority: a client is established for a term from when the third of four masters was sent what it
-// kept last, whichever that is, and however far apart they are.
+// kept last, whichever that is, and however far apart they are. An answer to what was sent before says nothing new. What it
+// took at the end of its term lasts for a lease.
 func TestTermIsThatOfAMajority(t *testing.T) {
 	const lease, apart = 15 * time.Second, 4 * time.Second
 	begin := clock.Now()
@@ -328,6 +329,12 @@ func TestTermIsThatOfAMajority(t *testing.T) {
 		for i, k := range order {
 			s.Kept(i, begin.Add(time.Duration(k)*apart), begin.Add(3*apart))
 		}
-		check.Equal(t, s.Until().Sub(begin), apart+Term(lease), "%v: established for", order)
+		for i := range order {
+			s.Kept(i, begin, begin.Add(3*apart))
+		}
+		end := begin.Add(apart + Term(lease))
+		check.Equal(t, s.Until().Sub(end), 0, "%v: established for", order)
+		check.That(t, !s.Lapsed(end.Add(-1)) && s.Lapsed(end), "%v: lapsed before its term ends, or not then", order)
+		check.That(t, !s.Free(end.Add(lease-1)) && s.Free(end.Add(lease)), "%v: free before its last lease ends, or not then", order)
 	}
 }

@@ -6,8 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/internal/check"
+	"example.com/redlock/node/script"
 )
 
 // termsOf returns the terms of a client of masters: each is its run id and perhaps, behind a slash, its
@@ -179,5 +182,32 @@ func TestSetsElsewhere(t *testing.T) {
 		{"and for one fewer", set("y", "d e f", "x", "a b"), nil},
 	} {
 		check.Equal(t, Conflict(own, tt.other), tt.want, "%s: Conflict", tt.what)
+	}
+}
+
+// TestRivals: what a master told long ago does not count, nor what names other masters alone. Neither hides the same terms
+// where another master told them lately.
+func TestRivals(t *testing.T) {
+	own, theirs := termsOf("a b c"), termsOf("b d e")
+	now := clock.Now()
+	view := func(run string, ago time.Duration) View {
+		return View{Master{Run: run}, []script.Use{{Terms: &theirs, Text: theirs.Text(), By: "x"}}, now.Add(-ago)}
+	}
+	for _, tt := range []struct {
+		what  string
+		views []View
+		want  int // the place of the master that told, -1: none counts
+	}{
+		{"told lately", []View{view("b", time.Second)}, 0},
+		{"told long ago", []View{view("b", time.Hour)}, -1},
+		{"told long ago, and lately by another", []View{view("b", time.Hour), view("b", time.Second)}, 1},
+		{"told by a master that they do not name", []View{view("a", time.Second)}, -1},
+		{"and by one that they name", []View{view("a", time.Second), view("b", time.Second)}, 1},
+	} {
+		got := -1
+		if all := Rivals(&own, tt.views, now); len(all) > 0 {
+			got = all[0].Master
+		}
+		check.Equal(t, got, tt.want, "%s: the master that told of a rival", tt.what)
 	}
 }
