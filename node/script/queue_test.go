@@ -35,6 +35,22 @@ func TestWhatIsNoEntry(t *testing.T) {
 	}
 }
 
+// TestATurnOfRedissonsClients: while it lasts, a lock that is free is handed to nobody. One that would last longer is not
+// ours, and counts for nothing.
+func TestATurnOfRedissonsClients(t *testing.T) {
+	for lasts, holder := range map[int]string{turnLasts: "", 2 * turnLasts: id("a:r1")} {
+		withScripts(t, func(h *scriptFixture) {
+			h.subscribeClient("a")
+			h.heldByX()
+			h.run(NewOwner("k", id("a:r1")).AcquireOrRegister(lease, asked(10)))
+			h.m.Del("k") // its lease has ended
+			h.do("SET", "redlock_turn:{k}", 1, "PX", lasts)
+			h.run(NewOwner("k", id("x:r0")).Release(5, 0))
+			check.Equal(t, h.m.Holder("k"), holder, "after a release, with a turn of %d ms, the holder", lasts)
+		})
+	}
+}
+
 // TestCountersOutliveLeases: whatever sets a fencing counter, it is kept for an hour longer than the lease.
 func TestCountersOutliveLeases(t *testing.T) {
 	const lease = 30 * time.Hour
