@@ -84,6 +84,25 @@ func TestClockCheckOfWildTimes(t *testing.T) {
 	}
 }
 
+// A clock is steady again once it has kept pace since its last gain, and not since the first, for as long as it takes.
+func TestClockCheckRecoversSinceTheLastGain(t *testing.T) {
+	var p clockCheck
+	for _, tt := range []struct {
+		at, ahead time.Duration
+		want      bool // it is unsteady
+	}{
+		{0, 0, false},
+		{time.Second, time.Second, true},
+		{40 * time.Second, 2 * time.Second, true},
+		{61 * time.Second, 2 * time.Second, true},
+		{100*time.Second - 1, 2 * time.Second, true},
+		{100 * time.Second, 2 * time.Second, false},
+	} {
+		p.add(timedSample{at: tt.at, ahead: tt.ahead}.sample(), time.Minute)
+		check.Equal(t, p.unsteady(), tt.want, "unsteady after %v", tt.at)
+	}
+}
+
 // allPairs compares each sample with all since the last gain that was found.
 type allPairs struct{ seen []server.Sample }
 
