@@ -83,6 +83,63 @@ func TestWhatEstablishesNobody(t *testing.T) {
 	}
 }
 
+// TestWhoMeetsAMasterTakesNoLock: a client that is connected to a master for the first time is established no more, since that
+// master may know of others.
+func TestWhoMeetsAMasterTakesNoLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		fleet.Master(2).Kill()
+		d, _ := directoryOf(t, fleet)
+		d.id.Record.Name, d.by, d.standing.Lease = "test", "x", time.Minute
+		check.OK(t, d.Admit(t.Context(), "lock", "a"))
+		fleet.Master(2).Restart()
+		time.Sleep(10 * time.Second)
+		check.Equal(t, d.Admitted(), true, "established, before it looks at what it is connected to")
+		d.sets.mu.Lock()
+		d.ownTermsLocked(clock.Now())
+		d.sets.mu.Unlock()
+		check.Equal(t, d.Admitted(), false, "established, once it has met another master")
+	})
+}
+
+// TestWhoIsRefusedTakesBackItsTerms: but for one that holds something, which others have to know.
+func TestWhoIsRefusedTakesBackItsTerms(t *testing.T) {
+	for holds, left := range map[holding]bool{0: false, 1: true} {
+		synctest.Test(t, func(t *testing.T) {
+			fleet := redlocktest.Start(t, 3)
+			d, _ := directoryOf(t, fleet)
+			d.id.Record.Name, d.by, d.own = "test", "x", holds
+			r := d.hear(t.Context(), terms.Stay, t.Context())
+			before := len(fleet.Master(0).Keys())
+			d.sets.mu.Lock()
+			own := d.ownTermsLocked(clock.Now())
+			theirs := &terms.Terms{Masters: []terms.Master{own.Masters[0], {Run: "x"}, {Run: "y"}}}
+			d.toldLocked(0, script.Answer{Outcome: script.Done, Reply: []any{[]byte("y"), []byte(theirs.Text())}}, own, clock.Now())
+			d.sets.mu.Unlock()
+			d.heard(r, false)
+			synctest.Wait()
+			check.That(t, r.facts.Refused, "the client is not refused")
+			check.Equal(t, len(fleet.Master(0).Keys()) == before, left, "a client with %d holds leaves its terms there", holds)
+		})
+	}
+}
+
+// TestTheGuardOfOthers: a client that takes no lock goes by the longest guard of those who do, as long as they were told of
+// lately.
+func TestTheGuardOfOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		other, _ := directoryOf(t, fleet)
+		other.id.Record.Name, other.by, other.id.Guard = "other", "x", time.Minute
+		other.hear(t.Context(), terms.Stay, t.Context())
+		d, _ := directoryOf(t, fleet)
+		d.id.Record.Name, d.by, d.id.Guard = "test", "y", time.Second
+		check.Equal(t, d.Guard(t.Context()), time.Minute, "the guard of others")
+		time.Sleep(script.RecordLife + time.Second)
+		check.Equal(t, d.Guard(t.Context()), time.Second, "the guard, when nothing was told of others lately")
+	})
+}
+
 // TestOnlyWhatWasPublishedProlongsATerm: what masters answer to a look does not say that they have kept the terms.
 func TestOnlyWhatWasPublishedProlongsATerm(t *testing.T) {
 	for _, published := range []bool{true, false} {
@@ -311,11 +368,11 @@ func directoryWithin(t *testing.T, fleet *redlocktest.Fleet, timeout time.Durati
 	masters := poll.New(nodes, cfg.Logger)
 	t.Cleanup(masters.Disconnect)
 	synctest.Wait() // connected
-	return New(masters, idle{}, nil), &log
+	return New(masters, holding(0), nil), &log
 }
 
-// idle is an Own that has nothing.
-type idle struct{}
+// holding is an Own that has so many holds, and nobody who waits.
+type holding int
 
-func (idle) Busy() (holds, waits int)          { return 0, 0 }
-func (idle) Since(key, owner string) time.Time { return time.Time{} }
+func (n holding) Busy() (holds, waits int)        { return int(n), 0 }
+func (holding) Since(key, owner string) time.Time { return time.Time{} }
