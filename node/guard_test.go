@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -228,8 +229,8 @@ func TestPromoted(t *testing.T) {
 	})
 }
 
-// withoutHistory is a pool of a master that does not say that it was promoted.
-func withoutHistory(pool *redis.Pool) *redis.Pool {
+// withoutHistory is a pool of a master that does not say that it was promoted. With replica, it says once that it is a replica.
+func withoutHistory(pool *redis.Pool, replica *atomic.Bool) *redis.Pool {
 	says := regexp.MustCompile(`master_replid2:\w+`)
 	return bent.Pool(pool, &bent.Rules{Reply: func(words string) any {
 		if words != "INFO replication" {
@@ -241,6 +242,9 @@ func withoutHistory(pool *redis.Pool) *redis.Pool {
 		if err != nil {
 			return redis.Error(err.Error())
 		}
+		if replica.Swap(false) {
+			text = bytes.Replace(text, []byte("role:master"), []byte("role:slave"), 1)
+		}
 		return says.ReplaceAll(text, []byte("master_replid2:"+strings.Repeat("0", 40)))
 	}})
 }
@@ -250,7 +254,8 @@ func withoutHistory(pool *redis.Pool) *redis.Pool {
 func TestPromotedBetweenConnections(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
-		cfg.Pool = withoutHistory(cfg.Pool)
+		var replica atomic.Bool
+		cfg.Pool = withoutHistory(cfg.Pool, &replica)
 		m.SetRole("slave")
 		n := start(t, cfg)
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, server.ErrReplica.Error())
@@ -274,5 +279,12 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		m.SetRole("master")
 		waitUntil(t, lastRetry*3/2, n.isUp)
 		check.Between(t, n.GuardOf(guard), guardWithDrift-time.Millisecond, guardWithDrift, "guard")
+
+		time.Sleep(time.Minute)
+		wantGrants(t, n)
+		replica.Store(true) // for a moment, which a check alone finds
+		waitUntil(t, time.Minute, func() bool { return !replica.Load() })
+		waitUntil(t, lastRetry*3/2, n.isUp)
+		check.Between(t, n.GuardOf(guard), guardWithDrift-time.Second, guardWithDrift, "guard")
 	})
 }

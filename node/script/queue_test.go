@@ -300,6 +300,14 @@ func TestStepLooksAtFewOfTheDead(t *testing.T) {
 	})
 }
 
+// TestAReaderBeforeTheDead: a reader that is let in is told so, also where more of the dead stand behind it than a step looks at.
+func TestAReaderBeforeTheDead(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.crowd("redlock_wait:{k}", 100)
+		check.Equal(t, h.run(reader("a:r1").AcquireOrRegister(lease, asked(-1000))).Outcome, Done, "its ask")
+	})
+}
+
 // TestLookIsBounded: a look takes two commands for each slot, and tells of those that somebody has or waits for.
 func TestLookIsBounded(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
