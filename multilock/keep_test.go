@@ -128,6 +128,19 @@ func TestNotKeptAfterADoubt(t *testing.T) {
 	}
 }
 
+// A hold that is one with that of another set is not kept: its next caller would have a lock in this set alone.
+func TestNotKeptWhereItIsJoined(t *testing.T) {
+	keeping(func(t *testing.T, fx *fixture) {
+		second := &fixture{Fleet: redlocktest.Start(t, 3)}
+		second.m = second.another(t)
+		a, b := fx.lock(t, watched("k")), second.take(t, second.m, "k")
+		check.OK(t, Join(t.Context(), a, b))
+		unlock(t, a)
+		fx.wantNothing(t, "then", fx.m)
+		unlock(t, b)
+	})(t)
+}
+
 // What is kept goes to who stands in the client's line, and not to who comes later.
 func TestKeptGoesToTheLine(t *testing.T) {
 	keeping(func(t *testing.T, fx *fixture) {

@@ -131,6 +131,26 @@ func TestAnExtendThatFails(t *testing.T) {
 	})(t)
 }
 
+// However many extend a hold at a time, each is told what came of it, though the attempt forgets the first of them.
+func TestManyExtendAtOnce(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		e := entryOf(hold)
+		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		var all []<-chan error
+		for range 2 * attempt.MaxRounds {
+			all = append(all, during(func() error { return hold.Extend(ctx, e, lease) }))
+		}
+		rest(time.Second)
+		for i, told := range all {
+			check.Equal(t, len(told), 1, "Extend number %d has returned", i+1)
+		}
+		unlock(t, hold)
+	})(t)
+}
+
 // A hold lives on while all masters restart empty, one after another, a guard apart. Each gets it back with
 // the first renewal after its guard, and no guarded one does.
 func TestRenewHeals(t *testing.T) {

@@ -274,6 +274,8 @@ func (s *story) said(ev *Event, w []string) {
 		switch d, err := time.ParseDuration(w[i]); {
 		case strings.HasPrefix(w[i], "#"):
 			ev.Round = uint32(s.number(w[i][1:]))
+		case w[i] == "silent", w[i] == "unsent":
+			ev.Outcome = outcomes[w[i]]
 		case w[i] == "owner":
 			i++
 			ev.Try = uint32(s.number(w[i]))
