@@ -13,8 +13,8 @@ import (
 // tokens of their own.
 //
 // ErrLost: one of them was lost, or had been joined with another hold. If that has ended, its token was used then, and the
-// name may have had another holder since. So both are ended, but for one that goes on with another hold. ErrNoQuorum: too few masters answered. ErrClosed: the client
-// was closed.
+// name may have had another holder since. So both are ended, but for one that goes on with another hold. ErrNoQuorum: too
+// few masters answered. ErrClosed: the client was closed.
 //
 // Cost: none where the tokens are the same, otherwise one script call on each master of one set.
 func Join(ctx context.Context, a, b *Hold) error {
