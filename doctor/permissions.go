@@ -78,8 +78,6 @@ func (e *exam) subscription(f *probe.Facts) {
 	}
 	remedy := server.Remedy(f.Channel)
 	switch {
-	case strings.Contains(f.Channel.Error(), "pool exhausted"):
-		remedy = "give each pool room for two connections (MaxActive)"
 	case errors.Is(f.Channel, server.ErrTimeout):
 		remedy = "see whether the pool has room for two connections, and whether packets arrive"
 	case server.About(f.Channel) == "permissions":

@@ -112,8 +112,6 @@ func (e *exam) refusals() {
 			id, why, remedy = "reachable", "the examination ended before it was done", "look again"
 		case slices.Contains([]string{"role", "version", "cluster"}, id) && f.Reached:
 			continue
-		case strings.Contains(why, "pool exhausted"):
-			id, remedy = "pool", "give each pool room for two connections (MaxActive)"
 		}
 		e.note(f, id, Warning, remedy, "%s", why)
 	}

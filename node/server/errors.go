@@ -203,6 +203,7 @@ var conditions = []condition{
 	{"`TRYAGAIN`", true, "cluster", "use plain masters instead of a cluster", replied("TRYAGAIN")},
 	{"`ERR max number of clients`", true, "max-clients", "raise maxclients", replied("ERR max number of clients")},
 	{"restarted lately, or was promoted", true, "guard", "time: the error says how much", guarded(true)},
+	{"connection pool exhausted", true, "pool", "give each pool room for two connections (MaxActive)", among(redis.ErrPoolExhausted)},
 	{"its clock ran ahead", true, "clock-rate", "time; slew the clock, do not step it", has[*UnsteadyError]},
 	{"is a replica, not a master", true, "role", "promote it, or use its master's address", among(ErrReplica)},
 	{"is the same server", true, "same-server", "use another server, unless an address is just being moved", among(ErrSameServer)},
