@@ -37,7 +37,8 @@ func table(ctx context.Context, cfg trial.Config) error {
 		for _, many := range []int{(cfg.Masters - 1) / 2, cfg.Masters/2 + 1} {
 			cfg := cfg
 			cfg.Out = filepath.Join(cfg.Out, fmt.Sprintf("%s-%d", kind, many))
-			cfg.Replay = again(cfg) + " -table -only " + kind
+			cfg.Only = []string{kind}
+			cfg.Replay = again(cfg) + " -table"
 			cfg.Title = fmt.Sprintf("%s on %d of %d, seed %d", kind, many, cfg.Masters, cfg.Seed)
 			rows = append(rows, &row{
 				what: fmt.Sprintf("%s | %d of %d", kind, many, cfg.Masters),

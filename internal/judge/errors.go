@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/redlock/internal/history"
 )
@@ -59,7 +60,7 @@ func answers(r *record) Check {
 // it was over: so long that whatever was left behind has ended.
 func (r *record) alone(l *line, t *turn) bool {
 	span := history.Span{From: t.call.At - r.settles(), To: t.call.Returned}
-	if r.troubled(span) {
+	if slices.ContainsFunc(r.troubles, func(t trouble) bool { return t.who == "" && t.Meets(span) }) {
 		return false
 	}
 	for _, h := range l.holds {

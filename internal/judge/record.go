@@ -77,13 +77,6 @@ func (r *record) note(t *history.Trouble) {
 	r.troubles = append(r.troubles, trouble{history.Span{From: t.Began, To: t.Ended}, t, who})
 }
 
-// troubled reports whether there was a fault within span, or a process among who did not run.
-func (r *record) troubled(span history.Span, who ...string) bool {
-	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
-		return t.Meets(span) && (t.who == "" || slices.Contains(who, t.who))
-	})
-}
-
 // forgot returns the first fault within span in which a master forgets without restarting, or nil.
 func (r *record) forgot(span history.Span) *trouble {
 	for i := range r.troubles {
