@@ -133,10 +133,8 @@ func middle(d []time.Duration) time.Duration {
 	return sorted[(len(sorted)-1)/2]
 }
 
-const (
-	// restartedLately is how long after its start a master may still be known by its last run id.
-	restartedLately = 80 * time.Second
-)
+// restartedLately is how long after its start a master may still be known by its last run id.
+const restartedLately = 80 * time.Second
 
 // use is how clients use a master.
 type use struct {
@@ -156,8 +154,7 @@ func (u *use) by() string {
 func (e *exam) uses() (list []use) {
 	for _, f := range e.facts {
 		for i := range f.Uses {
-			u := use{&f.Uses[i], f}
-			list = append(list, u)
+			list = append(list, use{&f.Uses[i], f})
 		}
 	}
 	return list

@@ -157,10 +157,7 @@ func (p *probe) run(ctx context.Context) error {
 		p.greet, p.timeTrips, p.tryEverything, p.lookAtUses, p.compareClocks, p.lookAround,
 	} {
 		err := step(ctx)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
+		if err = cmp.Or(ctx.Err(), err); err != nil {
 			return err
 		}
 	}
