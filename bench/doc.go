@@ -15,7 +15,7 @@
 //
 // trials.go lists what is measured, and run.go sets the order: rounds, contenders, medians. The scenarios are in
 // uncontended.go (kinds too: what else there is to take, beside Lock), parallel.go, far.go, handoff.go, contended.go,
-// faults.go (frozen and dead), held.go (idle, and what a client keeps, too) and storm.go. Each kind of contender is a file, too:
+// faults.go (frozen and dead), held.go (idle, and what a client keeps, too), storm.go and permits.go. Each kind of contender is a file, too:
 // redlock.go, redsync.go, single.go (locks on one master), limit.go. fleet.go starts and ends the masters. meter.go reads what masters
 // and client have used.
 // page.go prints the tables, and writes bench/RESULTS.md.

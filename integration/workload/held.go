@@ -349,9 +349,6 @@ func (c *caller) downgrade(hd *held) {
 	c.act(hd, history.Downgrade, Hold.Downgrade)
 }
 
-// errUpgraded is a mistake of a library that returned no error.
-var errUpgraded = errors.New("a reader's hold was entered to write")
-
 // enter locks the name of the hold again, as its owner. A reader that asks to write is to be refused. If
 // the hold had ended, its owner is granted another, which is used and given back here.
 func (c *caller) enter(hd *held) {
@@ -380,7 +377,7 @@ func (c *caller) enter(hd *held) {
 		}
 		hd.add(again)
 		if hd.shared && !shared {
-			result.Err, result.Text = history.Unknown, errUpgraded.Error()
+			result.Err, result.Text = history.Unknown, "a reader's hold was entered to write"
 		}
 		return nil
 	})
