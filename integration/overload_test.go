@@ -120,13 +120,12 @@ func (c *crowd) hoard(ctx context.Context, cfg redlock.Config, n int) {
 func (c *crowd) leave() {
 	c.stop()
 	c.all.Wait()
-	var closing sync.WaitGroup
-	for _, client := range c.clients {
+	beside.All(c.clients, func(client *redlock.Client) error {
 		if client != nil {
-			closing.Go(func() { _ = client.Close() }) // masters may be away
+			_ = client.Close() // masters may be away
 		}
-	}
-	closing.Wait()
+		return nil
+	})
 	clear(c.clients)
 }
 
