@@ -161,6 +161,37 @@ func TestARenewalTakesCallersAlong(t *testing.T) {
 	}
 }
 
+// The callers that a renewal takes along are sent before it, in the same write: their entries are in the queue when it is made.
+func TestARenewalComesBehindTheCallersThatItTakesAlong(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		m, gate := fx.gated(t, 0)
+		holder := fx.take(t, fx.m, "k")
+		c := begin(t, m, patient("k"))
+		time.Sleep(time.Second)
+		unlock(t, holder)
+		hold, next := c.wantHold(t, "handed off"), begin(t, m, patient("k"))
+		before := len(gate.passed())
+		rest(attempt.Usual.TopUp)
+		calls := strings.Join(gate.passed()[before:], "")
+		asks, renews := strings.Index(calls, fx.queues()[0]), strings.Index(calls, hold.Owner())
+		check.That(t, 0 <= asks && asks < renews, "the next caller asks at %d of what is sent, and the hold is renewed at %d; want it to ask before", asks, renews)
+		next.cancel()
+		unlock(t, hold)
+	})(t)
+}
+
+// A caller that gives back the votes that it got, and asks as another owner, is not told that it has the lock itself.
+func TestNobodyWaitsForItself(t *testing.T) {
+	bubble(3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Hour, 1, 2)
+		c := begin(t, fx.m, patient("k"))
+		rest(50 * time.Millisecond)
+		c.cancel()
+		c.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
+		check.That(t, !strings.Contains(c.err.Error(), fx.m.All.ID), "Lock = %v, want no word of an owner of its own", c.err)
+	})(t)
+}
+
 // A caller that has the lock, and is yet to leave the line, does not ask again when another one of its client sends
 // something about its own hold: readers are handed a lock at one instant. One that gives up what it asked for, to look
 // again, keeps its place: the release enters it anew.
