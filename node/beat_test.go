@@ -54,6 +54,18 @@ func TestChecksOfWhoSendsNothing(t *testing.T) {
 	}
 }
 
+// TestAnIdleClientFindsAMasterSteadyAgain: an idle client notices within a second that a master's clock is steady again.
+func TestAnIdleClientFindsAMasterSteadyAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := attended(t, cfg, Idle)
+		m.Skew(5 * time.Second)
+		waitUntil(t, longSilence, n.isUnsteady)
+		found := time.Now()
+		waitUntil(t, time.Minute, func() bool { return !n.isUnsteady() })
+		check.Between(t, time.Since(found), minRecovery, minRecovery+heartbeat, "steady again after")
+	})
+}
+
 // TestBeatsGoOnAfterASilence: a master that was silent for a while, and whose connection was kept, is checked as before.
 func TestBeatsGoOnAfterASilence(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

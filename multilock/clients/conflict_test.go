@@ -328,6 +328,23 @@ func TestList(t *testing.T) {
 	})
 }
 
+// TestEachOwnerIsLookedAt: since when an owner has its lock is asked for, though another one of its client was a moment ago.
+func TestEachOwnerIsLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		d, _ := directoryOf(t, fleet)
+		for _, key := range []string{"1", "2"} {
+			owner := check.Owner("x:r" + key)
+			for _, m := range fleet.Masters() {
+				m.HSet(key, owner, "1")
+				m.Set("redlock_fence:{"+key+"}", "1700000000000000")
+			}
+			awaitAll(t.Context(), d.lookAt(key, owner))
+			check.That(t, !d.heldSince(key, owner).IsZero(), "it is not known since when %s has its lock", owner)
+		}
+	})
+}
+
 // TestARecordGrowsOlder: how long ago a client was seen counts on while its record is kept.
 func TestARecordGrowsOlder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
