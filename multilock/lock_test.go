@@ -11,6 +11,8 @@ import (
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+	"example.com/redlock/node/server"
 	"example.com/redlock/redlocktest"
 )
 
@@ -114,4 +116,33 @@ func TestALateAnswerToAnEarlierTry(t *testing.T) {
 		time.Sleep(time.Second)
 		fx.wantHolders(t, "k", "w x y z -")
 	})(t)
+}
+
+// What a caller is told of the answers: it is taken where somebody has it, guarded where it is known when a majority grants,
+// and else there is no quorum.
+func TestWhyAVoteIsLost(t *testing.T) {
+	guarded := func(why error) script.Answer {
+		return script.Answer{Outcome: script.Unsent, Err: &server.GuardedError{Left: time.Minute, Why: why}}
+	}
+	for name, tt := range map[string]struct {
+		says      script.Answer // two masters of three
+		cut, want error
+		guard     time.Duration
+	}{
+		"taken":                          {script.Answer{Outcome: script.Refused, Holder: id("x")}, nil, poll.ErrTaken, 0},
+		"taken, and cut short":           {script.Answer{Outcome: script.Refused, Holder: id("x")}, context.Canceled, poll.ErrTaken, 0},
+		"granted, and cut short":         {script.Answer{Outcome: script.Done}, context.Canceled, poll.ErrNoQuorum, 0},
+		"guarded":                        {guarded(nil), nil, poll.ErrGuarded, time.Minute},
+		"guarded, nobody knows how long": {guarded(errors.New("INFO is refused")), nil, poll.ErrNoQuorum, 0},
+	} {
+		t.Run(name, bubble(3, func(t *testing.T, fx *fixture) {
+			b := poll.Ballot{N: 3}
+			b.Put(0, tt.says)
+			b.Put(1, tt.says)
+			why := fx.m.All.Refused("lock", "k", &b, tt.cut)
+			check.Err(t, "why", why, tt.want)
+			check.That(t, errors.Is(why, poll.ErrTaken) == (tt.want == poll.ErrTaken), "why = %v, want it taken only if somebody has it", why)
+			check.Equal(t, why.Guard, tt.guard, "until a majority grants")
+		}))
+	}
 }
