@@ -71,7 +71,7 @@ func TestCallersAreServedInOrder(t *testing.T) {
 	})(t)
 }
 
-// Who leaves is followed by the next caller, whom the same script call enters.
+// Who leaves is followed by the next caller, whom the same script call enters: its turn comes only then.
 func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
@@ -80,8 +80,12 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
 		owners := fx.queues()
 		before := fx.calls()
+		next, early := m.names["k"].line.waiters[1], false
+		m.All.HoldUp = func(Set) { early = early || next.bids() }
 		first.cancel()
 		first.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
+		m.All.HoldUp = nil
+		check.Equal(t, early, false, "the turn of the next caller comes before the release is sent")
 		check.Equal(t, fx.calls()-before, 3, "script calls, one on each master")
 		for i, q := range fx.queues() {
 			check.That(t, q != "" && q != owners[i] && !strings.Contains(q, ","), "queue of m%d = %q after %q, want the next caller", i+1, q, owners[i])
