@@ -424,6 +424,7 @@ func TestTheLastEntryGivesUp(t *testing.T) {
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 		inner := begin(t, fx.m, shared(outer.Owner))
+		check.Equal(t, hold.Count(), 1, "the hold count, before the masters have confirmed an entry")
 		var unlocked sync.WaitGroup
 		unlocked.Go(func() { check.OK(t, hold.Unlock(t.Context(), outer.Entry)) })
 		synctest.Wait()

@@ -128,6 +128,14 @@ func TestNotKeptAfterADoubt(t *testing.T) {
 	}
 }
 
+// A permit is not kept: the client's next caller may begin at another slot.
+func TestNoPermitIsKept(t *testing.T) {
+	keeping(func(t *testing.T, fx *fixture) {
+		unlock(t, fx.lock(t, permit(1)))
+		fx.wantHolders(t, script.SlotKey("k", 0), "- - -")
+	})(t)
+}
+
 // A hold that is one with that of another set is not kept: its next caller would have a lock in this set alone.
 func TestNotKeptWhereItIsJoined(t *testing.T) {
 	keeping(func(t *testing.T, fx *fixture) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/internal/bent"
 	"example.com/redlock/internal/check"
 	"example.com/redlock/multilock/attempt"
@@ -45,6 +46,19 @@ func TestWhoBids(t *testing.T) {
 		l.remove(l.waiters[0])
 		check.Equal(t, bid(), tt.then, "of %s bid when the first has left", tt.callers)
 	}
+}
+
+// Who began to wait earlier comes before those who do not bid yet, and not before those who do: they have asked.
+func TestWhoBeganEarlier(t *testing.T) {
+	var l line
+	now, order := clock.Now(), ""
+	for i, key := range []string{"bids", "late", "early"} {
+		l.insert(&waiter{req: Request{Key: key, Since: now.Add(time.Duration(i%2-i/2) * time.Second)}})
+	}
+	for _, w := range l.waiters {
+		order += w.req.Key + " "
+	}
+	check.Equal(t, order, "bids early late ", "the line")
 }
 
 // Callers are served in the order of their calls.
