@@ -235,23 +235,6 @@ func TestACallerThatHasTheLockAsksNoMore(t *testing.T) {
 	})(t)
 }
 
-// A caller that gives up what it asked for, to look again, keeps its place, though the masters' clocks have jumped meanwhile.
-func TestAPlaceIsForGood(t *testing.T) {
-	bubble(3, func(t *testing.T, fx *fixture) {
-		fx.m.subscribe()
-		fx.seat("x", time.Hour, 0, 1, 2)
-		req := patient("k")
-		w := fx.m.join(&req)
-		fx.m.contend(w)
-		place := w.drivers[0].since
-		fx.each(func(m *redlocktest.Master) { m.Skew(5 * time.Second) })
-		rest(5 * time.Second) // it has asked them for the time
-		fx.m.dropAll(w, nil)
-		check.Equal(t, w.drivers[0].since, place, "its place")
-		fx.m.leave(w)
-	})(t)
-}
-
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
 // and the others would wait for that.
 func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
