@@ -43,7 +43,7 @@ func (h *Hold) Owner() string { return h.about().Owner() }
 func (h *Hold) Context() context.Context { return h.of.made() }
 
 // Token returns the fencing token: a positive number that does not change while the lock is held,
-// that no other hold of the name has, and that is larger for each later hold. A resource that
+// that no other hold of the name has, and that is larger for each later hold; readers may share one, see [Shared]. A resource that
 // refuses a number smaller than one it has seen is safe from holders that do not know yet that they
 // have lost the lock.
 //

@@ -101,7 +101,8 @@ func (e *entry) enter(ctx context.Context) (*Hold, error) {
 
 // Token returns the fencing token of the innermost hold whose context ctx derives from, or zero if
 // there is none: see [Hold.Token]. If several names are locked one inside the other, that is the
-// token of the one locked last; for the others, use Hold.Token.
+// token of the one locked last; for the others, use Hold.Token. It is zero under [Holds.Context], since each of those
+// names has its own.
 func Token(ctx context.Context) int64 {
 	w := windowOf(ctx)
 	if w == nil || w.entry == nil {
