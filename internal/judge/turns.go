@@ -48,6 +48,7 @@ func turns(r *record) Check {
 	for _, l := range r.lines() {
 		var waiting []*turn
 		for _, second := range l.waits {
+			r.moved(l, second, &check)
 			waiting = slices.DeleteFunc(waiting, func(first *turn) bool { return first.ends <= second.call.At })
 			for _, first := range waiting {
 				r.pair(l, first, second, &check)
@@ -58,6 +59,21 @@ func turns(r *record) Check {
 	return check
 }
 
+// moved judges whether a call kept its stamp, whatever happened: each of its tries has to stand where the first stood.
+func (r *record) moved(l *line, t *turn, check *Check) {
+	stands := slices.DeleteFunc(slices.Clone(t.call.Places), func(p history.Event) bool { return p.Since == 0 })
+	if len(stands) > 1 {
+		check.Looked++
+	}
+	for _, p := range stands {
+		if first := stands[0]; p.Since != first.Since {
+			by := time.Duration(p.Since-first.Since) * time.Microsecond
+			check.add(r, p.At, fmt.Sprintf("%s: the place of %s in the queue moved by %v while it waited", l.name, t.call.Who, by), t.call.Event, first, p)
+			return
+		}
+	}
+}
+
 // pair judges two turns, of which the second was called later.
 func (r *record) pair(l *line, first, second *turn, check *Check) {
 	margin, together := behind, first.call.Do == history.RLock && second.call.Do == history.RLock
@@ -66,6 +82,9 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 	}
 	stood := first.stoodBefore(second)
 	if second.granted == history.Never || !stood && second.call.At <= first.call.At+margin {
+		return
+	}
+	if !stood && r.keeps(first, second) {
 		return
 	}
 	late := time.Duration(0)
@@ -98,6 +117,14 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 // give second what it was granted. It is false for permits, whose waiters stand at one slot or another.
 func (t *turn) stoodBefore(second *turn) bool {
 	return t.call.Do != history.Acquire && t.call.Since < second.call.Since && t.call.Stands <= second.opens
+}
+
+// keeps reports whether the second took over what its client kept, without asking the masters, and its client may not have
+// heard by then that the first wants it.
+func (r *record) keeps(first, second *turn) bool {
+	p := r.Process(second.call.Who)
+	return p != nil && p.Keep > 0 && second.call.Since == 0 && second.granted < second.call.At+time.Millisecond &&
+		second.granted <= first.call.At+r.Run.NodeTimeout
 }
 
 // hidden reports whether the first of two callers stood behind another of its process that got in together with the
