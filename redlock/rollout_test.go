@@ -413,7 +413,7 @@ var routes = [...][2]string{{"a b", ""}, {"a b", "d b c"}, {"a b", ""}, {"a b", 
 func (s *sim) rollOut(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(s.seed, 0))}
 	s.t, s.start = t, time.Now()
-	s.times = times{timeout: nodeTimeout, lease: 3 * time.Second, guard: -1, waits: 30 * time.Second, think: 10 * time.Millisecond}
+	s.times = times{timeout: nodeTimeout, lease: 3 * time.Second, guard: -1, waits: 30 * time.Second, think: 10 * time.Millisecond, stays: 40}
 	s.calls, s.each = []history.Do{history.TryLock, history.LockFor, history.Lock, history.RLock, history.TryRLock, history.LockAll}, 2
 	f := startFleets(t, "a", "b", "c", "d")
 	for _, id := range []string{"a", "b", "c", "d"} {

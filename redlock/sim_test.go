@@ -78,6 +78,7 @@ const (
 	emptying                 // they may restart without, behind the guard
 	forgetting               // they forget what they granted, and do not restart
 	skewing                  // their clocks jump and drift
+	stalling                 // nothing fails, but clients stall, and callers wait in line: who comes first is judged strictly
 )
 
 // times are how long things take in a seed, by the distance to the masters.
@@ -89,6 +90,7 @@ type times struct {
 	end     time.Duration // of the faults
 	waits   time.Duration // how long callers wait for a lock at most
 	think   time.Duration // how long callers are idle on average
+	stays   int           // percent of visits that last
 	guard   time.Duration // -1: off
 }
 
@@ -98,7 +100,7 @@ const recovery = 30 * time.Second
 // drawTimes draws near masters in three seeds of four, and else some that are up to 600 ms away; and leases of minutes,
 // which end after everything else, in one of eight.
 func drawTimes(d dice, g regime) times {
-	t := times{guard: -1, think: 100 * time.Millisecond}
+	t := times{guard: -1, think: 100 * time.Millisecond, stays: 40}
 	if d.oneIn(4) {
 		t.trip = d.upTo(600 * time.Millisecond)
 	}
@@ -116,6 +118,10 @@ func drawTimes(d dice, g regime) times {
 		t.guard = max(t.lease, recovery)
 	}
 	t.end = 2*time.Second + 16*t.trip + d.upTo(2*time.Second)
+	if g == stalling {
+		t.end, t.think, t.stays = t.end+5*time.Second, 40*time.Millisecond, 0
+		t.waits = time.Hour // a few waits are cut short
+	}
 	return t
 }
 
@@ -153,21 +159,24 @@ func (s *sim) run(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(s.seed, 0))}
 	s.t, s.start = t, time.Now()
 	s.regime = regime(d.IntN(4))
-	s.times = drawTimes(d, s.regime)
 	trouble := s.disturb
 	if s.seed%8 == 7 {
-		trouble = s.stall
-		s.end += 20 * time.Second
+		s.regime, trouble = stalling, s.stall
 	}
+	s.times = drawTimes(d, s.regime)
 	s.noise.dice = d.fork()
 	s.skews = make(map[*redlocktest.Master]time.Duration)
 	s.fleet = redlocktest.Start(t, []int{1, 3, 3, 3, 3, 3, 3, 5}[d.IntN(8)])
 	s.names, s.calls, s.each = []string{"a", "b"}, drawCalls(d.fork()), 1+d.IntN(3)
+	clients := 2 + d.IntN(2)
+	if s.regime == stalling { // several clients stand in the queue at a time, and each has a line of its own
+		s.calls, s.each, clients = []history.Do{history.Lock, history.RLock, history.LockAll, history.Acquire}, 3, 4
+	}
 	s.begin(fmt.Sprintf("go test ./redlock -run TestSim/seed=%d$ -sim-first %d -sim 1 -count 20", s.seed, s.seed))
 	for _, m := range s.fleet.Masters() {
 		m.Delay(s.trip / 2)
 	}
-	for i := range 2 + d.IntN(2) {
+	for i := range clients {
 		s.join(d.fork(), fmt.Sprintf("c%d", i+1), i)
 	}
 	over := make(chan struct{})
@@ -207,7 +216,7 @@ func (s *sim) join(d dice, who string, i int) {
 		cfg.Keep = keep.upTo(600 * time.Millisecond).Truncate(time.Millisecond)
 	}
 	cfg.Trace = workload.TraceQueue(c.tells.Add)
-	if d.oneIn(6) {
+	if d.oneIn(6) && s.regime != stalling {
 		c.trace = new(recorder)
 		cfg.Trace = c.trace.trace()
 	}
@@ -229,7 +238,7 @@ func (s *sim) join(d dice, who string, i int) {
 func (s *sim) employ(c *simClient, seed uint64, permits int) {
 	c.callers = workload.New(workload.Config{
 		Who: c.who, Seed: seed, Lease: s.lease, MaxLease: s.lease,
-		Callers: s.each, Think: s.think, Waits: s.waits, Stays: 40, Names: s.names, Permits: permits, Only: s.calls,
+		Callers: s.each, Think: s.think, Waits: s.waits, Stays: s.stays, Names: s.names, Permits: permits, Only: s.calls,
 	}, workload.Of(c.Client, s.lease), c.tells)
 }
 

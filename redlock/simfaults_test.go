@@ -201,8 +201,10 @@ func (s *sim) disturb(d dice) {
 	}
 }
 
-// stall does no fault, but the processes of clients have to wait for a machine that is busy, for up to 10 ms at a time. Nobody
-// is excused by that, so it is judged who comes first.
+// busy is how long a process of a client waits at most for a machine that is busy.
+const busy = 10 * time.Millisecond
+
+// stall does no fault, but the processes of clients have to wait for a machine that is busy. Nobody is excused by that.
 func (s *sim) stall(d dice) {
 	for _, c := range s.clients {
 		var mu sync.Mutex
@@ -213,7 +215,7 @@ func (s *sim) stall(d dice) {
 				mu.Lock()
 				defer mu.Unlock()
 				if time.Now().After(until) && d.oneIn(often) {
-					until = time.Now().Add(d.upTo(10 * time.Millisecond))
+					until = time.Now().Add(d.upTo(busy))
 				}
 				return max(0, time.Until(until))
 			})

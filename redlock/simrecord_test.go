@@ -97,6 +97,12 @@ func (s *sim) judge(t *testing.T, all *tally) {
 		if c.Deadline > 0 && c.Result != nil { // no machine is in the way, so it returns at once
 			check.AtMost(t, c.Returned, c.Deadline+time.Millisecond, "%s of %s, which began at %v, returned", c.Do, c.Who, c.At)
 		}
+		// A client takes it that a master told the time halfway between question and answer, either of which may stall. Its
+		// first calls wait until it has connected, and LockAll only begins to wait after a try.
+		if s.regime == stalling && c.Since != 0 && c.Do.Waits() && c.Do != history.LockAll && c.At > time.Second+8*s.trip {
+			off := time.UnixMicro(c.Since).Sub(s.start.Add(c.At))
+			check.AtMost(t, off.Abs(), busy/2+time.Millisecond/10, "the place of %s of %s, which began at %v, is off that time", c.Do, c.Who, c.At)
+		}
 	}
 	if t.Failed() {
 		write(t, filepath.Join(t.ArtifactDir(), "history.jsonl"), h)
@@ -119,7 +125,7 @@ func write(t *testing.T, path string, h *history.History) {
 
 // wanted is how often ten seeds of TestSim have each kind of event at least, and what the check of turns looks at. Each fault
 // of all regimes happens once.
-var wanted = map[string]int{"grant": 60, "enter": 5, "extend": 5, "downgrade": 2, "lost": 2, "write": 30, "taken": 5, "noquorum": 1, judge.Turns: 5}
+var wanted = map[string]int{"grant": 60, "enter": 5, "extend": 5, "downgrade": 2, "lost": 2, "write": 30, "taken": 5, "noquorum": 1, judge.Turns: 300}
 
 // tally counts the kinds of events in all seeds. Without those that are wanted, TestSim would pass and show nothing.
 type tally struct {
