@@ -16,10 +16,10 @@ import (
 // all take them in the order of their bytes. A caller that holds names and locks more, with any
 // method, must keep to that order too, or bound the wait.
 //
-// While LockAll waits for a name, it holds those before it in the order, and none after it. It renews them meanwhile: at
-// least about two thirds of a fixed lease are left when it returns, and [Config.MaxHold] counts from then on. If one of
-// them is lost, LockAll starts over, and keeps its place in the queues. The error is that of [Client.Lock] for the
-// name that it waited for, and says which name that is; nothing is left on any reachable master.
+// While LockAll waits for a name, it holds those before it in the order, and none after it. It renews them meanwhile:
+// about two thirds of a fixed lease are left when it returns, or half if masters were away, and [Config.MaxHold] counts
+// from then on. If one of them is lost, LockAll starts over, and keeps its place in the queues. The error is that of
+// [Client.Lock] for the name that it waited for, and says which name that is; nothing is left on any reachable master.
 //
 // ErrHeld: a hold around ctx has one of the names already. Under [WithOwner] it is entered again.
 //
