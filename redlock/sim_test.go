@@ -97,12 +97,15 @@ type times struct {
 // recovery is for how long a master's votes do not count after its clock ran ahead, at least.
 const recovery = 30 * time.Second
 
-// drawTimes draws near masters in three seeds of four, and else some that are up to 600 ms away; and leases of minutes,
-// which end after everything else, in one of eight.
+// drawTimes draws near masters in three seeds of four, and else some that are up to 600 ms away, or 20 ms where order is
+// judged; and leases of minutes, which end after everything else, in one of eight.
 func drawTimes(d dice, g regime) times {
 	t := times{guard: -1, think: 100 * time.Millisecond, stays: 40}
 	if d.oneIn(4) {
 		t.trip = d.upTo(600 * time.Millisecond)
+	}
+	if g == stalling {
+		t.trip /= 30 // who is far away learns late that it was let in, or that what it keeps is wanted
 	}
 	t.timeout = 100*time.Millisecond + 2*t.trip
 	t.long = 1500*time.Millisecond + 8*t.trip

@@ -84,9 +84,6 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 	if second.granted == history.Never || !stood && second.call.At <= first.call.At+margin {
 		return
 	}
-	if !stood && r.keeps(first, second) {
-		return
-	}
 	late := time.Duration(0)
 	if together {
 		late = margin
@@ -117,14 +114,6 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 // give second what it was granted. It is false for permits, whose waiters stand at one slot or another.
 func (t *turn) stoodBefore(second *turn) bool {
 	return t.call.Do != history.Acquire && t.call.Since < second.call.Since && t.call.Stands <= second.opens
-}
-
-// keeps reports whether the second took over what its client kept, without asking the masters, and its client may not have
-// heard by then that the first wants it.
-func (r *record) keeps(first, second *turn) bool {
-	p := r.Process(second.call.Who)
-	return p != nil && p.Keep > 0 && second.call.Since == 0 && second.granted < second.call.At+time.Millisecond &&
-		second.granted <= first.call.At+r.Run.NodeTimeout
 }
 
 // hidden reports whether the first of two callers stood behind another of its process that got in together with the

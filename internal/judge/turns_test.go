@@ -157,18 +157,6 @@ func TestTurns(t *testing.T) {
 		},
 		{"the same place for each try", `
 			c1: 10.0 lock a, 10.001 queues since=7, 10.002 stands since=7, 10.1 queues, 10.2 queues since=7, 10.7 grant until=13`, ""},
-		{"a client that kept it, and has not heard that it is wanted", `
-			c2: 6.0 started keep=0.5
-			c1: 10.0 lock a, 11.1 grant until=13
-			c2: 10.19 lock a, 10.19 grant until=13`, ""},
-		{"a client that kept it for too long", `
-			c2: 6.0 started keep=0.5
-			c1: >10.0 lock a, >11.1 grant until=13
-			c2: >10.21 lock a, >10.21 grant until=13`, "c1, which asked 210ms earlier"},
-		{"a client that kept it, and whose caller asked the masters", `
-			c2: 6.0 started keep=0.5
-			c1: >10.0 lock a, >11.1 grant until=13
-			c2: >10.19 lock a, >10.1901 queues since=9, >10.1902 grant until=13`, "c1, which asked 190ms earlier"},
 		{"when the run has just begun", `
 			c1: 3.0 lock a, 3.9 grant until=13
 			c2: 3.2 lock a, 3.8 grant until=13`, unjudged},
