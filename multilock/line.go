@@ -326,11 +326,11 @@ func (m *Masters) drop(w *waiter, d *driver) {
 	}
 }
 
-// remove takes d from what w asks for, and is false if it is not there any more. With has, w asks for nothing else.
+// remove takes d from what w asks for, and is false if it is not there any more. has says that w has what it wanted: nothing is removed after that.
 func (m *Masters) remove(w *waiter, d *driver, has bool) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	w.has = w.has || has
+	w.has = has
 	m.names[w.line].why = nil
 	i := slices.Index(w.drivers, d)
 	if i >= 0 {

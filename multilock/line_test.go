@@ -48,7 +48,7 @@ func TestWhoBids(t *testing.T) {
 	}
 }
 
-// Who began to wait earlier comes before those who do not bid yet, and not before those who do: they have asked.
+// A caller that began to wait earlier comes before those that do not bid yet, and not before those that do: they have asked.
 func TestWhoBeganEarlier(t *testing.T) {
 	var l line
 	now, order := clock.Now(), ""
@@ -85,7 +85,7 @@ func TestCallersAreServedInOrder(t *testing.T) {
 	})(t)
 }
 
-// Who leaves is followed by the next caller, whom the same script call enters: its turn comes only then.
+// A caller that leaves is followed by the next one, which the same script call enters: its turn comes only then.
 func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 	bubble(3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
