@@ -71,8 +71,7 @@ func TestWhatEstablishesNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				fleet := redlocktest.Start(t, 3)
-				d, _ := directoryOf(t, fleet)
-				d.id.Record.Name, d.by = "test", "x"
+				d := introduced(t, fleet)
 				r := d.hear(t.Context(), tt.do, t.Context())
 				tt.then(fleet.Master(2))
 				time.Sleep(time.Second) // connected again
@@ -89,8 +88,8 @@ func TestWhoMeetsAMasterTakesNoLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
 		fleet.Master(2).Kill()
-		d, _ := directoryOf(t, fleet)
-		d.id.Record.Name, d.by, d.standing.Lease = "test", "x", time.Minute
+		d := introduced(t, fleet)
+		d.standing.Lease = time.Minute
 		check.OK(t, d.Admit(t.Context(), "lock", "a"))
 		fleet.Master(2).Restart()
 		time.Sleep(10 * time.Second)
@@ -107,8 +106,8 @@ func TestWhoIsRefusedTakesBackItsTerms(t *testing.T) {
 	for holds, left := range map[holding]bool{0: false, 1: true} {
 		synctest.Test(t, func(t *testing.T) {
 			fleet := redlocktest.Start(t, 3)
-			d, _ := directoryOf(t, fleet)
-			d.id.Record.Name, d.by, d.own = "test", "x", holds
+			d := introduced(t, fleet)
+			d.own = holds
 			r := d.hear(t.Context(), terms.Stay, t.Context())
 			before := len(fleet.Master(0).Keys())
 			d.sets.mu.Lock()
@@ -129,11 +128,11 @@ func TestWhoIsRefusedTakesBackItsTerms(t *testing.T) {
 func TestTheGuardOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
-		other, _ := directoryOf(t, fleet)
-		other.id.Record.Name, other.by, other.id.Guard = "other", "x", time.Minute
+		other := introduced(t, fleet)
+		other.id.Guard = time.Minute
 		other.hear(t.Context(), terms.Stay, t.Context())
-		d, _ := directoryOf(t, fleet)
-		d.id.Record.Name, d.by, d.id.Guard = "test", "y", time.Second
+		d := introduced(t, fleet)
+		d.id.Guard = time.Second
 		check.Equal(t, d.Guard(t.Context()), time.Minute, "the guard of others")
 		time.Sleep(script.RecordLife + time.Second)
 		check.Equal(t, d.Guard(t.Context()), time.Second, "the guard, when nothing was told of others lately")
@@ -144,8 +143,7 @@ func TestTheGuardOfOthers(t *testing.T) {
 func TestOnlyWhatWasPublishedProlongsATerm(t *testing.T) {
 	for _, published := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			d, _ := directoryOf(t, redlocktest.Start(t, 3))
-			d.id.Record.Name, d.by = "test", "x"
+			d := introduced(t, redlocktest.Start(t, 3))
 			check.OK(t, d.Admit(t.Context(), "lock", "k"))
 			time.Sleep(terms.Term(0) / 2)
 			to := d.receiver(d.ownTermsLocked(clock.Now()), clock.Now(), published)
@@ -163,12 +161,11 @@ func TestOnlyWhatWasPublishedProlongsATerm(t *testing.T) {
 func TestAJoinPublishesNothingBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
-		other, _ := directoryOf(t, fleet)
-		other.id.Record.Name, other.by, other.id.Lease = "other", "x", time.Minute
+		other := introduced(t, fleet)
+		other.id.Lease = time.Minute
 		other.hear(t.Context(), terms.Stay, t.Context())
 		before := fleet.Master(0).Keys()
-		d, _ := directoryOf(t, fleet)
-		d.id.Record.Name, d.by = "test", "y"
+		d := introduced(t, fleet)
 		for _, tt := range []struct {
 			do    terms.Do
 			again bool
@@ -217,8 +214,7 @@ func TestWhoHasRetractedPublishesNoMore(t *testing.T) {
 func TestALookThatCloseOvertakesLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
-		d, _ := directoryOf(t, fleet)
-		d.id.Record.Name, d.by = "test", "x"
+		d := introduced(t, fleet)
 		r := d.hear(t.Context(), terms.Join, t.Context())
 		d.All.Shut()
 		d.All.Settle()
@@ -289,9 +285,8 @@ func TestALookElsewhere(t *testing.T) {
 				var fleets [2]*redlocktest.Fleet
 				for i := range all {
 					fleets[i] = redlocktest.Start(t, 3)
-					all[i], _ = directoryOf(t, fleets[i])
+					all[i] = introduced(t, fleets[i])
 					all[i].sets, sets.all = &sets, append(sets.all, all[i])
-					all[i].id.Record.Name, all[i].by = "test", "x"
 				}
 				other := all[1]
 				tt.stand(t, other)
@@ -370,6 +365,14 @@ func TestTheCacheIsBounded(t *testing.T) {
 func directoryOf(t *testing.T, fleet *redlocktest.Fleet) (*Directory, *bytes.Buffer) {
 	t.Helper()
 	return directoryWithin(t, fleet, 100*time.Millisecond)
+}
+
+// introduced is directoryOf for a client that says who it is.
+func introduced(t *testing.T, fleet *redlocktest.Fleet) *Directory {
+	t.Helper()
+	d, _ := directoryOf(t, fleet)
+	d.id.Record.Name, d.by = "test", d.All.ID
+	return d
 }
 
 // directoryWithin is directoryOf for a client that gives its masters so much time.
